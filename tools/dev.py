@@ -140,12 +140,14 @@ def verb_soak(options) -> None:
 def verb_check(options) -> None:
     python = machine.python_environment()
     staged = git_files("diff", "--cached", "--diff-filter=d", "--name-only")
+    if options.staged and not staged:
+        return
     files = staged if options.staged else format_sources.all_sources()
     failures = [] if format_sources.check(python, files) else ["formatting (run ./dev format)"]
-    for script in ("tidy.py", "tidy_test.py"):
-        if script == "tidy_test.py" and options.staged:
-            continue
-        if subprocess.run([sys.executable, TOOLS / script], cwd=ROOT).returncode != 0:
+    scripts = [["tidy.py", *staged]] if options.staged else [["tidy.py"], ["tidy_test.py"]]
+    for script, *arguments in scripts:
+        command = [sys.executable, TOOLS / script, *arguments]
+        if subprocess.run(command, cwd=ROOT).returncode != 0:
             failures.append(script)
     if options.lint and not lint(python):
         failures.append("clang-tidy")

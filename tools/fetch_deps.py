@@ -174,9 +174,9 @@ def unpack(path: pathlib.Path, archive: Archive, target: pathlib.Path) -> None:
             for item in bundle:
                 if item.isfile() and kept_name(item.name, archive):
                     write(item.name, bundle.extractfile(item))
-    missing = [p for i, (p, _) in enumerate(archive.members) if i not in used and "LICENSE" not in p]
-    if missing:
-        raise FetchError(f"{archive.package}: no member matches {missing}")
+    for index, (pattern, _) in enumerate(archive.members):
+        if index not in used and "LICENSE" not in pattern:
+            raise FetchError(f"{archive.package}: no member matches {pattern}")
 
 
 def fetch(name: str) -> pathlib.Path:

@@ -109,7 +109,7 @@ def pinned_python() -> str:
 
 def python_interpreter() -> pathlib.Path:
     """Returns where the interpreter of the virtual environment is or will be."""
-    digest = hashlib.sha256(REQUIREMENTS.read_bytes() + pinned_python().encode()).hexdigest()[:10]
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:10]
     return fetch_deps.cache_root() / f"venv-{digest}" / "bin" / "python"
 
 
