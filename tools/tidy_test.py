@@ -248,7 +248,7 @@ void G() {}
         self.assertEqual(self.heads(text), heads)
 
     def test_braces_of_literals_are_no_functions(self):
-        text = "const int k[] = {\n1,\n2};\nconst auto t = Make({\n1});\nX(A, Values(B{1}, B{2}));\n"
+        text = "const int k[] = {\n1,\n2};\nconst auto t = Make({\n1});\nX(A, In(B{1}, B{2}));\n"
         self.assertEqual(self.heads(text), [])
 
     def test_lambda_variable_is_a_function(self):
@@ -256,7 +256,8 @@ void G() {}
         self.assertEqual(self.heads(text), ["const auto f = [](int a)|3"])
 
     def test_nested_blocks_belong_to_their_function(self):
-        text = 'TEST(A, B) {\n  for (;;) {\n    if (x) { y("}"); }\n  }\n}\n#define Z {\nvoid H() {}\n'
+        text = 'TEST(A, B) {\n  for (;;) {\n    if (x) { y("}"); }\n  }\n}\n'
+        text += "#define Z {\nvoid H() {}\n"
         self.assertEqual(self.heads(text), ["TEST(A, B)|5", "void H()|1"])
 
     def test_operators_and_trailing_returns(self):
