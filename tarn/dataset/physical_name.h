@@ -1,0 +1,16 @@
+// Physical names: where the bytes of a managed file are, chosen by the server.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tarn/base/uuid.h"
+#include "tarn/dataset/ids.h"
+
+namespace tarn::dataset {
+
+/// "<dataset uuid>/<yyyy>/<mm>/<dd>/<uuid v7>[.ext]": the day is that of the uuid, the extension
+/// that of the logical path when it is short and plain. Written once, never overwritten.
+std::string PhysicalName(const DatasetRid& dataset, const Uuid& file, std::string_view path);
+
+}  // namespace tarn::dataset
