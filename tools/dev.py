@@ -16,11 +16,14 @@ setup              only install what is missing and link the git hook
 """
 
 import argparse
+import contextlib
+import fcntl
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import fetch_deps
 import format_sources
@@ -58,7 +61,7 @@ def configure(preset: str, definitions: list[str]) -> pathlib.Path:
     if not (directory / "build.ninja").exists() or not stamp.exists() or (
         stamp.read_text() != wanted
     ):
-        run(["cmake", "--preset", preset, *definitions])
+        run(["cmake", "--preset", preset, "--no-warn-unused-cli", *definitions])
         stamp.write_text(wanted)
     return directory
 
@@ -71,10 +74,25 @@ def build(preset: str, targets: list[str], *, groups: set[str], tests: bool) -> 
     definitions = [f"-DTARN_TEST_PYTHON={machine.python_interpreter()}"]
     if preset == "fuzz":
         definitions += ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
-    directory = configure(preset, definitions)
-    command = ["cmake", "--build", directory, "--parallel", JOBS]
-    run(command + (["--target", *targets] if targets else []))
+    with build_lock(preset):
+        directory = configure(preset, definitions)
+        command = ["cmake", "--build", directory, "--parallel", JOBS]
+        run(command + (["--target", *targets] if targets else []))
     return directory
+
+
+@contextlib.contextmanager
+def build_lock(preset: str) -> Iterator[None]:
+    """Keeps two builds out of one build directory."""
+    directory = ROOT / "build" / preset
+    directory.mkdir(parents=True, exist_ok=True)
+    with open(directory / ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"waiting for another build in {directory}", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def test_environment(directory: pathlib.Path) -> dict[str, str]:
@@ -200,6 +218,9 @@ def verb_bench(options) -> None:
         print("benchmarks: " + (" ".join(known) or "none yet"))
         raise Failed(2)
     chosen = [options.name] if options.name else known
+    if not chosen:
+        print("benchmarks: none yet")
+        return
     directory = build("release", chosen, groups={"build", "bench"}, tests=False)
     for name in chosen:
         print(f"== {name}", flush=True)
@@ -234,7 +255,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         prog="dev", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="./dev VERB …",
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, help=argparse.SUPPRESS, metavar="")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS)
 
     def verb(name: str) -> argparse.ArgumentParser:
         added = verbs.add_parser(name, prog=f"./dev {name}")
