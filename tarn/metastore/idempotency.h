@@ -38,13 +38,14 @@ Result<std::optional<StoredResponse>> FindResponse(SqlTransaction& sql,
                                                    Timestamp now);
 
 /// Marks the request as running until `deadline`. Call after FindResponse in one transaction.
-/// Errors: kInvalidArgument on an empty or too long key.
-Status ClaimKey(SqlTransaction& sql, const IdempotentRequest& request, Timestamp deadline);
+/// Errors: kInvalidArgument on an empty or too long key; kUnavailable while another claim runs.
+Status ClaimKey(SqlTransaction& sql, const IdempotentRequest& request, Timestamp now,
+                Timestamp deadline);
 
-/// Keeps the answer until `expires`, in place of a claim or of nothing.
-/// Errors: kAlreadyExists when an answer is there.
+/// Keeps the answer until `expires`, in place of a claim, of an expired answer or of nothing.
+/// Errors: kInvalidArgument on the key; kAlreadyExists when a living answer is there.
 Status StoreResponse(SqlTransaction& sql, const IdempotentRequest& request,
-                     const StoredResponse& response, Timestamp expires);
+                     const StoredResponse& response, Timestamp now, Timestamp expires);
 
 /// Frees the key after a failure that changed nothing. Answers stay.
 Status ReleaseClaim(SqlTransaction& sql, const IdempotentRequest& request);
