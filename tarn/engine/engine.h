@@ -30,12 +30,12 @@ struct EngineOptions {
   uint64_t memory_limit_bytes = 512ULL << 20;  // At least 16 MiB.
   int threads = 2;                             // 1..1024
   RowOrder row_order = RowOrder::kPreserve;
-  std::string temp_directory;            // For spilling; created on demand. Empty = never spill.
+  std::string temp_directory{};            // For spilling; created on demand. Empty = never spill.
   uint64_t temp_bytes_max = 64ULL << 30;  // Limit of the spilled bytes.
   // Directories (local paths or URI prefixes such as "s3://bucket/warehouse/") that SQL text may
   // read and write; everything else is refused.
-  std::vector<std::string> allowed_directories;
-  std::vector<std::string> extension_files;  // Signed extensions to load, absolute local paths.
+  std::vector<std::string> allowed_directories{};
+  std::vector<std::string> extension_files{};  // Signed extensions to load, absolute local paths.
 };
 
 /// One value bound to a parameter ($1, $2, …) of a statement; monostate is NULL.
@@ -43,7 +43,7 @@ using SqlValue = std::variant<std::monostate, bool, int64_t, double, std::string
                               std::vector<std::string>, std::vector<int64_t>>;
 
 struct QueryOptions {
-  std::vector<SqlValue> parameters;
+  std::vector<SqlValue> parameters{};
   // Batches are joined until they have this many rows, or `batch_bytes` of data.
   int64_t batch_rows = 65'536;
   int64_t batch_bytes = 64LL << 20;
