@@ -11,7 +11,8 @@
 namespace tarn {
 
 /// Maps an Arrow failure: out of memory and capacity to kResourceExhausted, missing keys and files
-/// to kNotFound, I/O to kUnavailable, broken data to kCorruption, the rest by its nature.
+/// to kNotFound, I/O to kUnavailable, broken data to kCorruption, the rest by its nature. A failure
+/// that ToArrow made comes back as it was.
 Status FromArrow(const arrow::Status& status);
 
 /// Wraps one of ours for callbacks that must answer with Arrow's type.

@@ -1,6 +1,7 @@
 #include "tarn/base/clock.h"
 
-#include <charconv>
+#include <cstdlib>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -57,8 +58,8 @@ std::optional<int64_t> ZoneMinutes(std::string_view text, size_t* position) {
     return std::nullopt;
   }
   const int64_t hours = Digits(text, position, 2);
-  Skip(text, position, ":");
-  const int64_t minutes = *position == text.size() ? 0 : Digits(text, position, 2);
+  const bool colon = Skip(text, position, ":");
+  const int64_t minutes = *position == text.size() && !colon ? 0 : Digits(text, position, 2);
   if (hours < 0 || hours > 18 || minutes < 0 || minutes > 59) {
     return std::nullopt;
   }
@@ -92,16 +93,43 @@ std::optional<TimeOfDay> ParseTimeOfDay(std::string_view text, size_t* position)
   return TimeOfDay{((hour * 60 + minute) * 60 + second) * 1'000'000 + fraction, *zone};
 }
 
+struct CivilDate {
+  int64_t year = 0;
+  int64_t month = 0;
+  int64_t day = 0;
+};
+
+// Days since 1970-01-01 to the proleptic Gregorian calendar: eras of 400 years that begin in March,
+// so that the leap day is the last of a year.
+CivilDate CivilDateOf(int64_t days) {
+  const int64_t shifted = days + 719'468;
+  const int64_t era = (shifted >= 0 ? shifted : shifted - 146'096) / 146'097;
+  const int64_t day_of_era = shifted - era * 146'097;
+  const int64_t year_of_era =
+      (day_of_era - day_of_era / 1'460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t march_month = (5 * day_of_year + 2) / 153;
+  const int64_t month = march_month < 10 ? march_month + 3 : march_month - 9;
+  return {.year = year_of_era + era * 400 + (month <= 2 ? 1 : 0),
+          .month = month,
+          .day = day_of_year - (153 * march_month + 2) / 5 + 1};
+}
+
 }  // namespace
 
 std::string FormatTimestamp(Timestamp time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss clock{time - day};
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
-                     clock.subseconds().count());
+  constexpr int64_t kDayMicros = 86'400'000'000;
+  // Whole numbers, since std::chrono cannot name years beyond 32767, which 64 bits reach.
+  const int64_t micros = ToMicros(time);
+  const int64_t in_day = (micros % kDayMicros + kDayMicros) % kDayMicros;
+  const int64_t day = micros / kDayMicros - (micros % kDayMicros < 0 ? 1 : 0);
+  const CivilDate date = CivilDateOf(day);
+  const int64_t second = in_day / 1'000'000;
+  return fmt::format("{}{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z",
+                     date.year > 9999 ? "+" : (date.year < 0 ? "-" : ""), std::abs(date.year),
+                     date.month, date.day, second / 3600, second / 60 % 60, second % 60,
+                     in_day % 1'000'000);
 }
 
 Result<Timestamp> ParseTimestamp(std::string_view text) {

@@ -21,7 +21,8 @@ inline int64_t ToMillis(Timestamp time) {
 inline Timestamp FromMicros(int64_t micros) { return Timestamp{std::chrono::microseconds{micros}}; }
 inline Timestamp FromMillis(int64_t millis) { return Timestamp{std::chrono::milliseconds{millis}}; }
 
-/// "2026-01-31T12:00:00.123456Z": six fractional digits, always UTC.
+/// "2026-01-31T12:00:00.123456Z": six fractional digits, always UTC. Years outside 0..9999 have a
+/// sign ("+10000-…", "-0044-…"), which ParseTimestamp does not read.
 std::string FormatTimestamp(Timestamp time);
 /// Reads ISO-8601 with a zone ("Z" or an offset), optional fraction up to nine digits (cut to
 /// microseconds); a date alone is midnight UTC. Errors: kInvalidArgument.

@@ -22,6 +22,18 @@ int HexValue(char c) {
   }
   return -1;
 }
+int Base64Value(char c) {
+  if (c >= 'A' && c <= 'Z') {
+    return c - 'A';
+  }
+  if (c >= 'a' && c <= 'z') {
+    return c - 'a' + 26;
+  }
+  if (c >= '0' && c <= '9') {
+    return c - '0' + 52;
+  }
+  return c == '+' ? 62 : (c == '/' ? 63 : -1);
+}
 }  // namespace
 
 Sha1Digest Sha1(std::string_view bytes) {
@@ -90,22 +102,30 @@ std::string EncodeBase64(std::string_view bytes) {
 }
 
 Result<std::string> DecodeBase64(std::string_view text) {
-  if (text.empty()) {
-    return std::string();
+  // Not OpenSSL's decoder: it skips blanks and takes '-' for an end.
+  const auto malformed = [](size_t at) {
+    return Status::InvalidArgument(fmt::format("not Base64 at character {}", at));
+  };
+  if (text.size() % 4 != 0) {
+    return malformed(text.size());
   }
   const size_t padding = text.ends_with("==") ? 2 : (text.ends_with('=') ? 1 : 0);
-  std::string bytes(text.size() / 4 * 3 + 3, '\0');
-  const bool stray = text.substr(0, text.size() - padding).find_first_of("= \t\r\n") !=
-                     std::string_view::npos;
-  const int length = text.size() % 4 != 0 || stray
-                         ? -1
-                         : EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                           reinterpret_cast<const unsigned char*>(text.data()),
-                                           static_cast<int>(text.size()));
-  if (length < 0) {
-    return Status::InvalidArgument("not Base64");
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  for (size_t i = 0; i < text.size(); i += 4) {
+    uint32_t group = 0;
+    for (size_t j = i; j < i + 4; ++j) {
+      const int value = j >= text.size() - padding ? 0 : Base64Value(text[j]);
+      if (value < 0) {
+        return malformed(j);
+      }
+      group = group << 6 | static_cast<uint32_t>(value);
+    }
+    bytes += static_cast<char>(group >> 16);
+    bytes += static_cast<char>(group >> 8);
+    bytes += static_cast<char>(group);
   }
-  bytes.resize(static_cast<size_t>(length) - padding);
+  bytes.resize(bytes.size() - padding);
   return bytes;
 }
 

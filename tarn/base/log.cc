@@ -1,5 +1,6 @@
 #include "tarn/base/log.h"
 
+#include <fmt/core.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -32,12 +33,28 @@ spdlog::logger& Logger() {
   return *kLogger;
 }
 
+// Messages carry keys, payload and texts of others: none of them may look like a line of its own.
+std::string OneLine(std::string_view message) {
+  std::string line;
+  line.reserve(message.size());
+  for (const char c : message) {
+    if (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) {
+      line += c;
+    } else if (c == '\n') {
+      line += "\\n";
+    } else {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return line;
+}
+
 }  // namespace
 
 void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }
 
 void Log(LogLevel level, std::string_view room, std::string_view message) {
-  Logger().log(ToSpdlog(level), "{}: {}", room, message);
+  Logger().log(ToSpdlog(level), "{}: {}", room, OneLine(message));
 }
 
 }  // namespace tarn

@@ -6,7 +6,6 @@
 // "a/b" cannot both exist, a segment of a key has at most 255 bytes.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include <unordered_set>
 
 #include "tarn/storage/object_store.h"
+#include "tarn/storage/posix_file.h"
 
 namespace tarn::storage {
 
@@ -22,9 +22,16 @@ enum class LocalAccess {
   kReadOnly,  // Writes nothing, not even `.tmp`; every write fails with kPermissionDenied.
 };
 
+/// What Delete does to directories that it leaves empty.
+enum class EmptyDirectories {
+  kRemove,  // A root of ours: nobody else expects them.
+  kKeep,    // A root of somebody else's, who may be about to write there.
+};
+
 struct LocalStoreOptions {
   std::filesystem::path root;
   LocalAccess access = LocalAccess::kReadWrite;
+  EmptyDirectories empty_directories = EmptyDirectories::kRemove;
 };
 
 /// Threads: any. Several processes may share a root.
@@ -39,9 +46,6 @@ class LocalStore final : public ObjectStore {
   /// Errors: kNotFound without a root to read; kInvalidArgument when it is not a directory;
   /// kPermissionDenied.
   static Result<std::unique_ptr<LocalStore>> Open(const LocalStoreOptions& options);
-  ~LocalStore() override;
-  LocalStore(const LocalStore&) = delete;
-  LocalStore& operator=(const LocalStore&) = delete;
 
   [[nodiscard]] Capabilities capabilities() const override;
   [[nodiscard]] const std::string& base_uri() const override { return base_uri_; }
@@ -52,26 +56,27 @@ class LocalStore final : public ObjectStore {
   Result<std::unique_ptr<ObjectReader>> OpenReader(std::string_view key) override;
   Result<std::unique_ptr<ObjectWriter>> OpenWriter(std::string_view key, WriteMode mode) override;
   Result<ListPage> List(const ListRequest& request) override;
-  /// Also removes directories that it leaves empty.
   Status Delete(std::string_view key) override;
   Result<std::string> Presign(std::string_view key, std::chrono::seconds valid_for) override;
 
  private:
+  class Reader;
   class Writer;
 
-  LocalStore(std::string root_path, int root_fd, LocalAccess access);
+  LocalStore(const LocalStoreOptions& options, std::string root_path, FileDescriptor root);
   [[nodiscard]] Status CheckLocalKey(std::string_view key) const;
   [[nodiscard]] Status CheckWritable(std::string_view key) const;
-  Status RemoveAbandoned();
+  [[nodiscard]] Status RemoveAbandoned() const;
   // Makes the directories of `key` and moves the temporary file to its name, durably.
   Status Publish(const std::string& temporary, const std::string& key, WriteMode mode);
-  Status SyncDirectories(const std::string& directory, std::string_view key);
-  void PruneEmptyDirectories(std::string_view key);
+  Status SyncAncestors(const std::string& directory, std::string_view key);
+  void RemoveEmptyDirectories(std::string_view key);
 
   const std::string root_path_;
   const std::string base_uri_;
-  const int root_fd_;
   const LocalAccess access_;
+  const EmptyDirectories empty_directories_;
+  const FileDescriptor root_;
   std::mutex mutex_;
   // Directories whose own entries are known to be on disk. Guarded by mutex_; bounded.
   std::unordered_set<std::string> durable_directories_;

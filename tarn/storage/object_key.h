@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tarn/base/status.h"
+#include "tarn/storage/object_store.h"
 
 namespace tarn::storage {
 
@@ -14,6 +15,9 @@ constexpr size_t kKeyBytesMax = 1024;
 /// Checks a key: UTF-8 without NUL, 1..1024 bytes, no empty, "." or ".." segment.
 /// Errors: kInvalidArgument naming the key and the fault.
 Status CheckKey(std::string_view key);
+
+/// Errors: kInvalidArgument unless 1 <= limit <= 10,000.
+Status CheckListRequest(const ListRequest& request);
 
 /// A key as it appears in messages: quoted, invalid bytes replaced, cut after 200 bytes.
 std::string QuoteKey(std::string_view key);
