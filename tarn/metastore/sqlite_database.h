@@ -37,8 +37,9 @@ struct SqliteOptions {
   std::string vfs;  // SQLite's name of the file layer; empty = default. Tests inject faults.
 };
 
-/// Counters since opening. Value.
+/// Counters since opening, and the queue. Value.
 struct SqliteStatistics {
+  int64_t waiting = 0;         // Requests in the queue now.
   int64_t requests = 0;        // Writes that ran.
   int64_t durable_groups = 0;  // Commits that waited for fsync.
   int64_t lazy_groups = 0;     // Commits that did not.

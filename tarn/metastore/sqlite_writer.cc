@@ -69,7 +69,9 @@ Status SqliteWriter::Submit(const SqlFunction& function, Durability durability) 
 }
 
 SqliteStatistics SqliteWriter::statistics() const {
-  return {.requests = requests_.load(),
+  const std::lock_guard lock(mutex_);
+  return {.waiting = static_cast<int64_t>(queue_.size()),
+          .requests = requests_.load(),
           .durable_groups = durable_groups_.load(),
           .lazy_groups = lazy_groups_.load(),
           .checkpoints = checkpoints_.load()};

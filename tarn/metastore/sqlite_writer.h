@@ -54,7 +54,7 @@ class SqliteWriter {
   const SqliteOptions options_;
   std::unique_ptr<SqliteConnection> connection_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable room_;
   Requests queue_;        // Guarded by mutex_.
