@@ -1,0 +1,57 @@
+// What a changed mapping result means for the columns of an existing table. Pure.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/type_fwd.h>
+
+#include "tarn/base/status.h"
+#include "tarn/transform/mapping.h"
+
+namespace tarn::transform {
+
+enum class SchemaPolicy { kApply, kIgnore, kSuspendTable, kStopTask };
+
+struct SchemaPolicies {
+  SchemaPolicy add_column = SchemaPolicy::kApply;
+  SchemaPolicy add_struct_field = SchemaPolicy::kApply;
+  SchemaPolicy change_column_type = SchemaPolicy::kIgnore;
+  SchemaPolicy drop_column = SchemaPolicy::kIgnore;
+  friend bool operator==(const SchemaPolicies&, const SchemaPolicies&) = default;
+};
+
+enum class SchemaAction {
+  kKeep,          // As it is; a missing column is written as NULL.
+  kAdd,           // New column at the end.
+  kWiden,         // The table's column takes the new type.
+  kNarrow,        // The table's type stays; a value that does not fit rejects the row.
+  kAddSuffixed,   // Values that do not fit go to a new column `<name>_<type>`, the rest stays.
+  kLeaveOut,      // The mapped column is not written.
+  kSuspend,       // The table stops until someone decides.
+  kStop,          // The task stops.
+};
+
+struct SchemaStep {
+  SchemaAction action = SchemaAction::kKeep;
+  std::string column;                          // Name in the table.
+  std::shared_ptr<arrow::DataType> type;       // After the step; of the mapped column if none.
+  std::shared_ptr<arrow::DataType> from_type;  // In the table before; null for a new column.
+  std::string suffixed_column{};               // For kAddSuffixed.
+  std::string reason{};                        // For people; empty for kKeep.
+};
+
+/// Plans the way from a table's user columns to a mapping's result. Table columns keep their order
+/// and come first; one step per column. Names are compared without case unless `case_sensitive`.
+/// Widening: int32 -> int64, float -> double, decimal(p, s) -> decimal(p', s), and the same inside
+/// structs, lists and maps; a new member of a struct is a widening under add_struct_field.
+std::vector<SchemaStep> PlanSchemaChange(const arrow::Schema& table,
+                                         const std::vector<MappedColumn>& mapped,
+                                         const SchemaPolicies& policies,
+                                         bool case_sensitive = false);
+
+/// True when every value of `from` is a value of `to` and Iceberg allows the change in place.
+bool CanWiden(const arrow::DataType& from, const arrow::DataType& to);
+
+}  // namespace tarn::transform
