@@ -1,0 +1,528 @@
+#include "tarn/lakehouse/target_table.h"
+
+#include <charconv>
+
+#include <arrow/api.h>
+#include <fmt/format.h>
+
+#include "tarn/base/arrow_status.h"
+#include "tarn/base/crash_point.h"
+#include "tarn/lakehouse/header_columns.h"
+#include "tarn/lakehouse/internal_schema.h"
+#include "tarn/lakehouse/table_commit.h"
+#include "tarn/lakehouse/table_files.h"
+#include "tarn/lakehouse/table_views.h"
+#include "tarn/lakehouse/version_rows.h"
+
+namespace tarn::lakehouse {
+
+namespace {
+
+int64_t NumberOf(const std::string& text) {
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Status RequireOurs(const catalog::LoadedTable& table) {
+  if (table.metadata->CurrentSnapshot() == nullptr ||
+      !SummaryOf(*table.metadata, kChangeCountKey).empty()) {
+    return Status::Ok();
+  }
+  return Status::FailedPrecondition(fmt::format(
+      "table {}: snapshot {} was not written by tarn; roll back to a snapshot whose summary has "
+      "tarn.change-count, or recreate the table from its landing dataset",
+      table.object.name, *table.metadata->current_snapshot_id));
+}
+
+std::map<std::string, std::string> SummaryFor(int64_t change_count,
+                                              const std::string& apply_identifier,
+                                              const std::string& copy_identifier) {
+  return {{std::string(kChangeCountKey), std::to_string(change_count)},
+          {std::string(kApplyIdentifierKey), apply_identifier},
+          {std::string(kCopyIdentifierKey), copy_identifier}};
+}
+
+}  // namespace
+
+struct TargetTable::Objects {
+  Rid internal_folder;
+  Rid external_folder;
+  std::optional<catalog::CatalogObject> internal;
+  std::optional<catalog::CatalogObject> current_view;
+  std::optional<catalog::CatalogObject> history_view;
+  std::optional<catalog::CatalogObject> applied;
+};
+
+TargetTable::TargetTable(TableSpec spec, TargetPlace place, catalog::Catalog& catalog)
+    : spec_(std::move(spec)),
+      place_(std::move(place)),
+      catalog_(catalog),
+      objects_(std::make_unique<Objects>()) {}
+TargetTable::~TargetTable() = default;
+
+bool TargetTable::exists() const { return objects_->internal.has_value(); }
+
+Result<std::unique_ptr<TargetTable>> TargetTable::Open(TableSpec spec, TargetPlace place,
+                                                       catalog::Catalog& catalog) {
+  auto table = std::unique_ptr<TargetTable>(
+      new TargetTable(std::move(spec), std::move(place), catalog));
+  TARN_RETURN_IF_ERROR(table->FindObjects());
+  return table;
+}
+
+Status TargetTable::FindObjects() {
+  Objects found;
+  const auto find = [](metastore::SqlTransaction& sql, const Rid& project,
+                       const std::string& folder,
+                       Rid& folder_rid) -> Result<bool> {
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node,
+                          tree::FindChild(sql, project, folder));
+    if (!node) {
+      return false;
+    }
+    if (!tree::IsFolderLike(node->type)) {
+      return Status::AlreadyExists(fmt::format("{} exists and is no schema (folder)", folder));
+    }
+    folder_rid = node->rid;
+    return true;
+  };
+  TARN_RETURN_IF_ERROR(catalog_.deps().database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const bool internal, find(sql, place_.project, spec_.internal_schema,
+                                                    found.internal_folder));
+    if (internal) {
+      TARN_ASSIGN_OR_RETURN(found.internal, catalog::FindObject(sql, found.internal_folder,
+                                                                spec_.internal_name()));
+    }
+    TARN_ASSIGN_OR_RETURN(const bool external, find(sql, place_.project, spec_.external_schema,
+                                                    found.external_folder));
+    if (external) {
+      const Rid& folder = found.external_folder;
+      TARN_ASSIGN_OR_RETURN(found.current_view, catalog::FindObject(sql, folder, spec_.name));
+      TARN_ASSIGN_OR_RETURN(found.history_view,
+                            catalog::FindObject(sql, folder, spec_.history_name()));
+      TARN_ASSIGN_OR_RETURN(found.applied,
+                            catalog::FindObject(sql, folder, spec_.applied_name()));
+    }
+    return Status::Ok();
+  }));
+  if (!found.internal && (found.current_view || found.history_view || found.applied)) {
+    return Status::AlreadyExists(
+        fmt::format("schema {} already has a table or view named {}, {} or {}",
+                    spec_.external_schema, spec_.name, spec_.history_name(),
+                    spec_.applied_name()));
+  }
+  *objects_ = std::move(found);
+  return Status::Ok();
+}
+
+Result<catalog::LoadedTable> TargetTable::Load() {
+  if (!exists()) {
+    return Status::FailedPrecondition(
+        fmt::format("table {} does not exist yet: it is made with its first rows", spec_.name));
+  }
+  TARN_ASSIGN_OR_RETURN(catalog::LoadedTable table, catalog_.LoadTable(objects_->internal->rid));
+  TARN_RETURN_IF_ERROR(RequireOurs(table));
+  return table;
+}
+
+Result<TableProgress> TargetTable::ReadProgress() {
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  TableProgress progress;
+  const std::string copied = SummaryOf(*table.metadata, kCopyIdentifierKey);
+  if (!copied.empty()) {
+    TARN_ASSIGN_OR_RETURN(progress.last, ParseChangeIdentifier(copied));
+  }
+  progress.last.change_number = NumberOf(SummaryOf(*table.metadata, kChangeCountKey));
+  progress.apply_identifier = SummaryOf(*table.metadata, kApplyIdentifierKey);
+  progress.snapshot_id = table.metadata->current_snapshot_id;
+  progress.schema_id = table.metadata->current_schema_id;
+  return progress;
+}
+
+Result<std::optional<std::string>> TargetTable::ReadInput(const std::string& dataset) {
+  std::optional<std::string> transaction;
+  if (!exists()) {
+    return transaction;
+  }
+  TARN_RETURN_IF_ERROR(catalog_.deps().database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(transaction, FindInput(sql, objects_->internal->uuid, dataset));
+    return Status::Ok();
+  }));
+  return transaction;
+}
+
+Status TargetTable::EnsureColumns(const iceberg::Schema& users) {
+  if (!exists()) {
+    return Create(users);
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  return Evolve(table, users);
+}
+
+Status TargetTable::Create(const iceberg::Schema& users) {
+  const catalog::CatalogDeps& deps = catalog_.deps();
+  const int64_t now_ms = ToMillis(deps.clock.Now());
+  const bool merge = spec_.mode == Mode::kMerge;
+  const auto location = [&](const std::string& uuid) {
+    return storage::UriOf(deps.warehouse, "tables/" + uuid);
+  };
+  const std::string uuid = deps.uuids.NextV7().ToString();
+  TARN_ASSIGN_OR_RETURN(const iceberg::TableMetadata internal,
+                        NewInternalTable(spec_, users, location(uuid), uuid, now_ms));
+  std::vector<catalog::NewObject> objects;
+  const auto add = [&](const std::string& name, catalog::ObjectKind kind,
+                       const std::string& object_uuid, std::string metadata_location) {
+    objects.push_back({.kind = kind,
+                       .folder = {},
+                       .name = name,
+                       .uuid = object_uuid,
+                       .metadata_location = std::move(metadata_location),
+                       .writers = catalog::Writers::kProduct,
+                       .by = place_.by});
+  };
+  TARN_ASSIGN_OR_RETURN(std::string internal_location, catalog_.WriteFirst(internal));
+  add(spec_.internal_name(), catalog::ObjectKind::kTable, uuid, std::move(internal_location));
+  const auto add_view = [&](const std::string& name, TableView view) -> Status {
+    const std::string view_uuid = deps.uuids.NextV7().ToString();
+    TARN_ASSIGN_OR_RETURN(const iceberg::ViewMetadata metadata,
+                          MakeTableView(spec_, internal, view, nullptr, view_uuid, now_ms));
+    TARN_ASSIGN_OR_RETURN(std::string view_location, catalog_.WriteFirst(metadata));
+    add(name, catalog::ObjectKind::kView, view_uuid, std::move(view_location));
+    return Status::Ok();
+  };
+  TARN_RETURN_IF_ERROR(add_view(spec_.name, TableView::kCurrent));
+  if (spec_.fold.history) {
+    TARN_RETURN_IF_ERROR(add_view(spec_.history_name(), TableView::kHistory));
+  }
+  if (merge && spec_.publish == Publish::kApplied) {
+    const std::string applied_uuid = deps.uuids.NextV7().ToString();
+    TARN_ASSIGN_OR_RETURN(
+        const iceberg::TableMetadata applied,
+        NewAppliedTable(internal, location(applied_uuid), applied_uuid, now_ms));
+    TARN_ASSIGN_OR_RETURN(std::string applied_location, catalog_.WriteFirst(applied));
+    add(spec_.applied_name(), catalog::ObjectKind::kTable, applied_uuid,
+        std::move(applied_location));
+  }
+  TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(
+        const tree::Node internal_folder,
+        deps.tree.EnsureFolder(sql, place_.project, spec_.internal_schema, place_.by));
+    TARN_ASSIGN_OR_RETURN(
+        const tree::Node external_folder,
+        deps.tree.EnsureFolder(sql, place_.project, spec_.external_schema, place_.by));
+    for (size_t i = 0; i < objects.size(); ++i) {
+      objects[i].folder = i == 0 ? internal_folder.rid : external_folder.rid;
+      TARN_RETURN_IF_ERROR(catalog::CreateObject(sql, deps.tree, objects[i]));
+    }
+    return Status::Ok();
+  }));
+  return FindObjects();
+}
+
+namespace {
+
+// The table's schema after it has taken in `users`; unchanged columns keep their ids.
+Result<iceberg::SchemaUpdate> PlanColumns(const iceberg::TableMetadata& metadata,
+                                          const iceberg::Schema& users) {
+  iceberg::SchemaUpdate update(metadata.CurrentSchema(), metadata.last_column_id,
+                               metadata.format_version);
+  for (const iceberg::SchemaField& field : users.fields) {
+    const iceberg::SchemaField* known = metadata.CurrentSchema().FindField(field.name);
+    if (known == nullptr) {
+      TARN_RETURN_IF_ERROR(update.AddColumn(
+          {.parent = {}, .name = field.name, .type = field.type, .doc = {}, .position = {}}));
+    } else if (!known->type.is_nested() && !(known->type == field.type) &&
+               iceberg::IsPromotionAllowed(known->type, field.type, metadata.format_version)) {
+      TARN_RETURN_IF_ERROR(update.WidenColumn(field.name, field.type));
+    } else if (known->type.id != field.type.id &&
+               !iceberg::IsPromotionAllowed(field.type, known->type, metadata.format_version)) {
+      return Status::InvalidArgument(
+          fmt::format("column {} is {} in the table and {} in the rows", field.name,
+                      iceberg::FormatType(known->type), iceberg::FormatType(field.type)));
+    }
+  }
+  return update;
+}
+
+std::vector<iceberg::TableUpdate> SchemaUpdates(iceberg::Schema schema) {
+  return {iceberg::table_update::AddSchema{.schema = std::move(schema), .last_column_id = {}},
+          iceberg::table_update::SetCurrentSchema{.schema_id = iceberg::kLastAdded}};
+}
+
+}  // namespace
+
+Result<std::vector<catalog::PointerMove>> TargetTable::RemakeViews(
+    const iceberg::TableMetadata& internal) {
+  const catalog::CatalogDeps& deps = catalog_.deps();
+  std::vector<catalog::PointerMove> moves;
+  const auto remake = [&](const std::optional<catalog::CatalogObject>& object,
+                          TableView view) -> Status {
+    if (!object) {
+      return Status::Ok();
+    }
+    TARN_ASSIGN_OR_RETURN(const catalog::LoadedView old, catalog_.LoadView(object->rid));
+    TARN_ASSIGN_OR_RETURN(
+        const iceberg::ViewMetadata metadata,
+        MakeTableView(spec_, internal, view, old.metadata.get(), old.metadata->view_uuid,
+                      ToMillis(deps.clock.Now())));
+    TARN_ASSIGN_OR_RETURN(std::string location, catalog_.WriteFirst(metadata));
+    moves.push_back({.rid = object->rid,
+                     .expected_location = old.object.metadata_location,
+                     .next_location = std::move(location)});
+    return Status::Ok();
+  };
+  TARN_RETURN_IF_ERROR(remake(objects_->current_view, TableView::kCurrent));
+  TARN_RETURN_IF_ERROR(remake(objects_->history_view, TableView::kHistory));
+  return moves;
+}
+
+Status TargetTable::Evolve(const catalog::LoadedTable& table, const iceberg::Schema& users) {
+  TARN_ASSIGN_OR_RETURN(const iceberg::SchemaUpdate update, PlanColumns(*table.metadata, users));
+  if (update.schema().HasSameColumns(table.metadata->CurrentSchema())) {
+    return Status::Ok();
+  }
+  const std::lock_guard lock(commit_mutex_);
+  iceberg::TableMetadata next = *table.metadata;
+  next.schemas = {std::make_shared<const iceberg::Schema>(update.schema())};
+  next.current_schema_id = update.schema().schema_id;
+  TARN_ASSIGN_OR_RETURN(const std::vector<catalog::PointerMove> views, RemakeViews(next));
+  std::vector<catalog::TableChange> changes;
+  changes.push_back({.table = table.object,
+                     .requirements = {iceberg::table_requirement::AssertCurrentSchemaId{
+                         .current_schema_id = table.metadata->current_schema_id}},
+                     .updates = SchemaUpdates(update.schema())});
+  if (objects_->applied) {
+    changes.push_back({.table = *objects_->applied,
+                       .requirements = {},
+                       .updates = SchemaUpdates(UserSchema(update.schema()))});
+  }
+  TARN_RETURN_IF_ERROR(
+      catalog_.CommitTables(changes, [&](metastore::SqlTransaction& sql) -> Status {
+        for (const catalog::PointerMove& view : views) {
+          TARN_RETURN_IF_ERROR(catalog::MovePointer(sql, view));
+        }
+        return Status::Ok();
+      }));
+  return FindObjects();
+}
+
+Result<TargetTable::ChangesSession> TargetTable::OpenChanges(Timestamp now) {
+  ChangesSession session;
+  TARN_ASSIGN_OR_RETURN(session.table, Load());
+  TARN_ASSIGN_OR_RETURN(const TableProgress progress, ReadProgress());
+  session.writer = std::make_unique<ChangesWriter>(
+      ChangesWriterOptions{.spec = &spec_,
+                           .metadata = session.table.metadata.get(),
+                           .last = progress.last,
+                           .now = now},
+      TableWriterDeps{catalog_.deps().warehouse, catalog_.deps().uuids});
+  return session;
+}
+
+Result<iceberg::DataFile> TargetTable::WriteAssetState(const iceberg::TableMetadata& metadata,
+                                                       const AssetState& state, Timestamp now) {
+  arrow::FieldVector fields;
+  arrow::ArrayVector columns;
+  const auto add_text = [&](HeaderColumn column, const std::string& text) -> Status {
+    arrow::StringBuilder builder;
+    TARN_RETURN_IF_ERROR(text.empty() ? builder.AppendNull() : builder.Append(text));
+    TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> array, builder.Finish());
+    fields.push_back(arrow::field(std::string(Name(column)), array->type()));
+    columns.push_back(std::move(array));
+    return Status::Ok();
+  };
+  const auto add_time = [&](HeaderColumn column) -> Status {
+    TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> array, MakeTimes({ToMicros(now)}));
+    fields.push_back(arrow::field(std::string(Name(column)), array->type()));
+    columns.push_back(std::move(array));
+    return Status::Ok();
+  };
+  TARN_RETURN_IF_ERROR(add_time(state.apply_identifier.empty()
+                                    ? HeaderColumn::kInsertedTimestamp
+                                    : HeaderColumn::kModifiedTimestamp));
+  TARN_RETURN_IF_ERROR(add_text(HeaderColumn::kApplyChangeIdentifier, state.apply_identifier));
+  TARN_RETURN_IF_ERROR(add_text(HeaderColumn::kCopyChangeIdentifier, state.copy_identifier));
+  TableWriterOptions options;
+  options.metadata = &metadata;
+  options.spec_id = kInternalSpecId;
+  options.partition = std::string(kAssetState);
+  TableWriter writer(options, {catalog_.deps().warehouse, catalog_.deps().uuids});
+  TARN_RETURN_IF_ERROR(
+      writer.Write(arrow::RecordBatch::Make(arrow::schema(fields), 1, std::move(columns))));
+  TARN_ASSIGN_OR_RETURN(std::vector<iceberg::DataFile> files, writer.Close());
+  return files.front();
+}
+
+Result<int64_t> TargetTable::CommitAppend(AppendCommit append) {
+  storage::ObjectStore& store = catalog_.deps().warehouse;
+  const std::lock_guard lock(commit_mutex_);
+  const bool merge = spec_.mode == Mode::kMerge;
+  const std::string copied = FormatChangeIdentifier(append.written.last);
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  std::vector<iceberg::DataFile> files = append.written.files;
+  if (merge && !files.empty()) {
+    Result<iceberg::DataFile> state = WriteAssetState(
+        *table.metadata, {.apply_identifier = {}, .copy_identifier = copied}, append.now);
+    if (!state.ok()) {
+      RemoveFiles(store, files);
+      return state.status();
+    }
+    files.push_back(std::move(state).value());
+  }
+  CrashPoint("append-after-files");
+  TableCommitRequest request;
+  request.internal = objects_->internal->rid;
+  request.inputs = append.inputs;
+  request.also = append.also;
+  request.now = append.now;
+  request.plan = [&](const iceberg::TableMetadata& base) -> Result<SnapshotPair> {
+    SnapshotPair pair;
+    pair.internal.operation = iceberg::SnapshotOperation::kAppend;
+    pair.internal.added_data_files = files;
+    pair.internal.summary = SummaryFor(append.written.last.change_number,
+                                       SummaryOf(base, kApplyIdentifierKey), copied);
+    for (const ConsumedInput& input : append.inputs) {
+      pair.internal.summary[std::string(kInputKeyPrefix) + input.dataset] = input.transaction;
+    }
+    pair.internal.expiry = ExpiryOf(spec_.snapshots);
+    return pair;
+  };
+  Result<TableCommitted> committed = CommitSnapshots(catalog_, request);
+  if (!committed.ok()) {
+    if (committed.status().code() != ErrorCode::kCommitStateUnknown) {
+      RemoveFiles(store, files);
+    }
+    return committed.status().WithContext("append to " + spec_.name);
+  }
+  CrashPoint("append-after-commit");
+  RemoveExpiredFiles(catalog_, *committed);
+  return committed->snapshot_id;
+}
+
+namespace {
+
+// The unapplied part of a snapshot: change files beyond the applied identifier.
+Result<TableFiles> ListUnapplied(catalog::Catalog& catalog, const catalog::LoadedTable& table) {
+  TARN_ASSIGN_OR_RETURN(TableFiles files,
+                        ListTableFiles(catalog.deps().warehouse, catalog.manifest_cache(),
+                                       *table.metadata, std::nullopt));
+  const std::string applied = SummaryOf(*table.metadata, kApplyIdentifierKey);
+  std::erase_if(files.changes, [&](const FileScanTask& task) {
+    return LowestIdentifier(task.file) <= applied;
+  });
+  return files;
+}
+
+}  // namespace
+
+Result<UnappliedWork> TargetTable::ReadUnapplied() {
+  UnappliedWork work;
+  if (!exists() || spec_.mode == Mode::kAppend) {
+    return work;
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  TARN_ASSIGN_OR_RETURN(const TableFiles files, ListUnapplied(catalog_, table));
+  work.rows = files.change_rows();
+  work.bytes = files.change_bytes();
+  work.files = static_cast<int64_t>(files.changes.size());
+  work.current_rows = files.current_rows();
+  if (!files.changes.empty()) {
+    const std::string* lowest = files.changes.front().file.lower_bounds.Find(
+        Spec(HeaderColumn::kInsertedTimestamp).field_id);
+    if (lowest != nullptr) {
+      TARN_ASSIGN_OR_RETURN(
+          const iceberg::Literal micros,
+          iceberg::DecodeLiteral(iceberg::Type::TimestampTz(), *lowest));
+      work.oldest = FromMicros(micros.AsLong());
+    }
+  }
+  return work;
+}
+
+Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now) {
+  std::optional<CommittedApply> outcome;
+  if (!exists() || spec_.mode == Mode::kAppend) {
+    return outcome;
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  TARN_ASSIGN_OR_RETURN(const TableFiles files, ListUnapplied(catalog_, table));
+  if (files.changes.empty()) {
+    return outcome;
+  }
+  storage::ObjectStore& store = catalog_.deps().warehouse;
+  TARN_ASSIGN_OR_RETURN(
+      const ApplyResult result,
+      RunApply({.spec = spec_, .metadata = *table.metadata, .files = files, .now = now},
+               {store, catalog_.deps().uuids}));
+  const std::lock_guard lock(commit_mutex_);
+  std::vector<iceberg::DataFile> added = AddedFiles(result);
+  TARN_ASSIGN_OR_RETURN(
+      const iceberg::DataFile state,
+      WriteAssetState(*table.metadata,
+                      {.apply_identifier = result.newest_identifier,
+                       .copy_identifier = SummaryOf(*table.metadata, kCopyIdentifierKey)},
+                      now));
+  added.push_back(state);
+  TableCommitRequest request;
+  request.internal = objects_->internal->rid;
+  if (objects_->applied) {
+    request.applied = objects_->applied->rid;
+  }
+  request.now = now;
+  request.plan = [&](const iceberg::TableMetadata& base) -> Result<SnapshotPair> {
+    SnapshotPair pair;
+    iceberg::SnapshotUpdate& update = pair.internal;
+    update.operation = iceberg::SnapshotOperation::kOverwrite;
+    for (const iceberg::DataFile& file : added) {
+      const bool deletes = file.content == iceberg::DataFileContent::kPositionDeletes;
+      (deletes ? update.added_delete_files : update.added_data_files).push_back(file);
+    }
+    update.removed_data_files = result.removed;
+    for (const FileScanTask& task : files.asset_state) {
+      update.removed_data_files.push_back(task.file);
+    }
+    if (!spec_.keep_changes) {
+      for (const FileScanTask& task : files.changes) {
+        update.removed_data_files.push_back(task.file);
+      }
+    }
+    update.removed_delete_files = result.removed_deletes;
+    update.summary = SummaryFor(NumberOf(SummaryOf(base, kChangeCountKey)),
+                                result.newest_identifier, SummaryOf(base, kCopyIdentifierKey));
+    update.expiry = ExpiryOf(spec_.snapshots);
+    if (objects_->applied) {
+      pair.applied = PublishedUpdate(result, base);
+      pair.applied->summary = update.summary;
+      pair.applied->expiry = update.expiry;
+    }
+    return pair;
+  };
+  Result<TableCommitted> committed = CommitSnapshots(catalog_, request);
+  if (!committed.ok()) {
+    if (committed.status().code() != ErrorCode::kCommitStateUnknown) {
+      RemoveFiles(store, added);
+    }
+    return committed.status().WithContext("apply to " + spec_.name);
+  }
+  CrashPoint("apply-after-commit");
+  RemoveExpiredFiles(catalog_, *committed);
+  outcome = CommittedApply{.counts = result.counts, .snapshot_id = committed->snapshot_id};
+  return outcome;
+}
+
+Result<std::string> TargetTable::CurrentSql(SqlDialect dialect) {
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  return TableViewSql(spec_, table.metadata->CurrentSchema(), TableView::kCurrent, dialect);
+}
+
+Result<std::string> TargetTable::HistorySql(SqlDialect dialect) {
+  if (!spec_.fold.history) {
+    return Status::FailedPrecondition(
+        fmt::format("table {} keeps no history: set history: true", spec_.name));
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  return TableViewSql(spec_, table.metadata->CurrentSchema(), TableView::kHistory, dialect);
+}
+
+}  // namespace tarn::lakehouse

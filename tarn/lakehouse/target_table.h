@@ -1,0 +1,121 @@
+// TargetTable: one target of a pipeline: its internal table, its views and its published table, and
+// every commit to them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tarn/base/status.h"
+#include "tarn/catalog/catalog.h"
+#include "tarn/lakehouse/apply.h"
+#include "tarn/lakehouse/apply_plan.h"
+#include "tarn/lakehouse/changes_writer.h"
+#include "tarn/lakehouse/table_inputs.h"
+#include "tarn/lakehouse/table_spec.h"
+
+namespace tarn::lakehouse {
+
+/// Where a target lives and who acts.
+struct TargetPlace {
+  Rid project;
+  std::string by;  // User id.
+};
+
+/// Where a table stands. Read from the summary of its current snapshot.
+struct TableProgress {
+  ChangeIdentifier last;           // Of the newest change appended.
+  std::string apply_identifier;    // Newest change applied; empty before the first apply.
+  std::optional<int64_t> snapshot_id;
+  int64_t schema_id = 0;
+};
+
+/// One append: files of Changes (or of the table in append mode) and what they were made from.
+struct AppendCommit {
+  WrittenChanges written;
+  std::vector<ConsumedInput> inputs;
+  metastore::SqlFunction also;  // E.g. dead letters; in the SQL transaction of the commit.
+  Timestamp now;
+};
+
+/// One row of Asset_state; empty identifiers are NULL.
+struct AssetState {
+  std::string apply_identifier;
+  std::string copy_identifier;
+};
+
+struct CommittedApply {
+  ApplyCounts counts;
+  int64_t snapshot_id = 0;
+};
+
+/// Resource. One owner thread for appends, one for applies; both may run at once: only the commit
+/// step is serial, and it plans on the newest metadata.
+class TargetTable {
+ public:
+  /// Finds the objects of the target, if they were made before. Errors: kAlreadyExists when a name
+  /// it needs belongs to something else; kFailedPrecondition when the table was made for another
+  /// mode or key.
+  static Result<std::unique_ptr<TargetTable>> Open(TableSpec spec, TargetPlace place,
+                                                   catalog::Catalog& catalog);
+  ~TargetTable();
+  TargetTable(const TargetTable&) = delete;
+  TargetTable& operator=(const TargetTable&) = delete;
+
+  [[nodiscard]] const TableSpec& spec() const { return spec_; }
+  [[nodiscard]] bool exists() const;
+  /// The newest state. Errors: kFailedPrecondition before it exists, or when the current snapshot
+  /// is not one of ours (says how to adopt it or roll back).
+  Result<catalog::LoadedTable> Load();
+  Result<TableProgress> ReadProgress();
+  /// The newest transaction read of a dataset.
+  Result<std::optional<std::string>> ReadInput(const std::string& dataset);
+
+  /// Makes the table, its views and its published table for these user columns, or adds columns
+  /// and widens types; views are re-made in the same commit. Never drops, never narrows.
+  /// Errors: kInvalidArgument when a type cannot become the one asked for.
+  Status EnsureColumns(const iceberg::Schema& users);
+
+  /// A writer for the next changes, on the newest metadata. The table must exist.
+  struct ChangesSession {
+    catalog::LoadedTable table;  // Keeps the metadata that the writer refers to.
+    std::unique_ptr<ChangesWriter> writer;
+  };
+  Result<ChangesSession> OpenChanges(Timestamp now);
+
+  /// Commits an append snapshot with its Asset_state row and its inputs. Nothing written: the
+  /// inputs are recorded all the same. Returns the snapshot id.
+  /// Errors: kCommitStateUnknown (nothing may be deleted); on others the files are removed.
+  Result<int64_t> CommitAppend(AppendCommit append);
+
+  /// What an apply would do now.
+  Result<UnappliedWork> ReadUnapplied();
+  /// Applies all changes that are unapplied in the newest snapshot; nothing when there are none.
+  Result<std::optional<CommittedApply>> Apply(Timestamp now);
+
+  /// Text of the views of this table as it is now.
+  Result<std::string> CurrentSql(SqlDialect dialect);
+  Result<std::string> HistorySql(SqlDialect dialect);
+
+ private:
+  struct Objects;  // What the catalog knows of the target.
+
+  TargetTable(TableSpec spec, TargetPlace place, catalog::Catalog& catalog);
+  Status FindObjects();
+  Status Create(const iceberg::Schema& users);
+  Status Evolve(const catalog::LoadedTable& table, const iceberg::Schema& users);
+  Result<std::vector<catalog::PointerMove>> RemakeViews(const iceberg::TableMetadata& internal);
+  Result<iceberg::DataFile> WriteAssetState(const iceberg::TableMetadata& metadata,
+                                            const AssetState& state, Timestamp now);
+
+  const TableSpec spec_;
+  const TargetPlace place_;
+  catalog::Catalog& catalog_;
+  std::unique_ptr<Objects> objects_;
+  std::mutex commit_mutex_;  // One commit step at a time.
+};
+
+}  // namespace tarn::lakehouse
