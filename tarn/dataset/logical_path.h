@@ -17,5 +17,4 @@ inline constexpr size_t kPathBytesMax = 4096;
 /// Errors: kInvalidArgument, reason InvalidFilePath with the path. Cost: one pass.
 Status CheckLogicalPath(std::string_view path);
 
-
 }  // namespace tarn::dataset

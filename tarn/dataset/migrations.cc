@@ -1,0 +1,134 @@
+// The tables of this room. SQL that SQLite and PostgreSQL share, but for three words that the
+// PostgreSQL side replaces: AUTOINCREMENT (identity), BLOB (bytea), WITHOUT ROWID (nothing).
+#include "tarn/dataset/dataset_store.h"
+
+namespace tarn::dataset {
+
+namespace {
+
+constexpr const char* kVersion1 = R"sql(
+CREATE TABLE dataset_datasets (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  uuid BLOB NOT NULL UNIQUE,
+  base_uri TEXT NOT NULL,
+  inherit_schema INTEGER NOT NULL DEFAULT 0,
+  validate INTEGER NOT NULL DEFAULT 0,
+  idle_abort_seconds INTEGER,
+  created_at INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  deleted_at INTEGER
+);
+CREATE TABLE dataset_branches (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  dataset_id INTEGER NOT NULL,
+  name BLOB NOT NULL,
+  parent_id INTEGER,
+  ancestry TEXT NOT NULL,
+  head_id INTEGER,
+  open_id INTEGER,
+  line INTEGER NOT NULL DEFAULT 0,
+  next_ordinal INTEGER NOT NULL DEFAULT 0,
+  moved_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  UNIQUE (dataset_id, name)
+);
+CREATE TABLE dataset_transactions (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  uuid BLOB NOT NULL UNIQUE,
+  dataset_id INTEGER NOT NULL,
+  branch_id INTEGER NOT NULL,
+  type INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  shared INTEGER NOT NULL DEFAULT 0,
+  parent_id INTEGER,
+  depth INTEGER NOT NULL,
+  jump_id INTEGER,
+  jump_depth INTEGER NOT NULL,
+  view_start_id INTEGER,
+  view_start_depth INTEGER NOT NULL,
+  root INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  lineage TEXT NOT NULL,
+  base_overwritten INTEGER NOT NULL,
+  base_removed INTEGER NOT NULL,
+  file_count INTEGER NOT NULL DEFAULT 0,
+  overwritten_count INTEGER NOT NULL DEFAULT 0,
+  removed_count INTEGER NOT NULL DEFAULT 0,
+  size_bytes INTEGER NOT NULL DEFAULT 0,
+  by_retention INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  touched_at INTEGER NOT NULL,
+  closed_at INTEGER,
+  created_by TEXT NOT NULL,
+  record TEXT,
+  provenance TEXT
+);
+CREATE INDEX dataset_transactions_of_dataset ON dataset_transactions (dataset_id, id);
+CREATE TABLE dataset_lines (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  dataset_id INTEGER NOT NULL,
+  checkpoint_of INTEGER,
+  base TEXT,
+  published INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX dataset_lines_of_dataset ON dataset_lines (dataset_id, id);
+CREATE TABLE dataset_files (
+  root INTEGER NOT NULL,
+  path BLOB NOT NULL,
+  line INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  operation INTEGER NOT NULL,
+  replaces INTEGER NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  managed INTEGER NOT NULL,
+  checksum INTEGER,
+  row_count INTEGER,
+  transaction_uuid BLOB NOT NULL,
+  location TEXT NOT NULL,
+  etag TEXT,
+  statistics BLOB,
+  PRIMARY KEY (root, path, line, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX dataset_files_of_transaction ON dataset_files (line, ordinal, path);
+CREATE TABLE dataset_reflog (
+  branch_id INTEGER NOT NULL,
+  moved_at INTEGER NOT NULL,
+  from_id INTEGER,
+  to_id INTEGER,
+  moved_by TEXT NOT NULL,
+  PRIMARY KEY (branch_id, moved_at)
+) WITHOUT ROWID;
+CREATE TABLE dataset_schemas (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  dataset_id INTEGER NOT NULL,
+  branch_id INTEGER NOT NULL,
+  transaction_id INTEGER NOT NULL,
+  version BLOB NOT NULL UNIQUE,
+  json TEXT NOT NULL,
+  put_at INTEGER NOT NULL,
+  put_by TEXT NOT NULL
+);
+CREATE INDEX dataset_schemas_of_branch ON dataset_schemas (branch_id, transaction_id, id);
+CREATE TABLE dataset_checkpoint_requests (
+  branch_id INTEGER PRIMARY KEY,
+  dataset_id INTEGER NOT NULL,
+  requested_at INTEGER NOT NULL
+);
+CREATE TABLE dataset_garbage (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  dataset_id INTEGER,
+  line INTEGER,
+  ordinal INTEGER
+)
+)sql";
+
+}  // namespace
+
+std::vector<metastore::Migration> Migrations() {
+  return {{.room = "dataset", .version = 1, .sql = kVersion1}};
+}
+
+}  // namespace tarn::dataset
