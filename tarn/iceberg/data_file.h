@@ -7,7 +7,7 @@
 #include <string>
 
 #include "tarn/base/status.h"
-#include "tarn/format/parquet_writer.h"
+#include "tarn/format/file_statistics.h"
 #include "tarn/iceberg/manifest.h"
 #include "tarn/iceberg/partition_spec.h"
 #include "tarn/iceberg/schema.h"

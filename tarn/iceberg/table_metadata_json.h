@@ -13,6 +13,14 @@ namespace tarn::iceberg {
 Result<TableMetadata> TableMetadataFromJson(const Json& json);
 Json TableMetadataToJson(const TableMetadata& metadata);
 
+Json StatisticsToJson(const StatisticsFile& file);
+Result<StatisticsFile> StatisticsFromJson(const Json& json);
+Json PartitionStatisticsToJson(const PartitionStatisticsFile& file);
+Result<PartitionStatisticsFile> PartitionStatisticsFromJson(const Json& json);
+
+/// Unpacks gzip or zlib data of at most `size_bytes_max`. Errors: kInvalidArgument.
+Result<std::string> GunzipBounded(std::string_view bytes, size_t size_bytes_max);
+
 /// As above on text; gzip is recognised by its first bytes and unpacked (at most 1 GiB).
 Result<TableMetadata> ParseTableMetadata(std::string_view text);
 /// Compact JSON, members in the order other writers use. Same value, same bytes.
