@@ -32,12 +32,18 @@ struct CanonicalTexts {
 /// Errors: kInvalidArgument naming the type when it has none.
 Result<CanonicalTexts> MakeCanonicalTexts(const arrow::Array& column);
 
-/// SHA-1 of the key of each row: the canonical texts of `key_columns` (indexes in the batch, key
-/// order) joined by the byte 0x08. fixed_size_binary(20), no NULLs.
-/// Errors: kInvalidArgument on no column, or a column that may not be a key (float, double, nested).
-/// Cost: one pass, ~100 ns a row.
+/// SHA-1 of the key of each row: the canonical texts of its columns, in key order, joined by the
+/// byte 0x08. fixed_size_binary(20), no NULLs.
+/// Errors: kInvalidArgument on no column, columns of different lengths, or a column that may not be
+/// a key (float, double, nested). Cost: one pass, ~100 ns a row.
+Result<std::shared_ptr<arrow::Array>> KeyHashes(
+    const std::vector<std::shared_ptr<arrow::Array>>& key_columns);
+/// The same for columns of a batch, by index.
 Result<std::shared_ptr<arrow::Array>> KeyHashes(const arrow::RecordBatch& batch,
                                                 const std::vector<int>& key_columns);
+
+/// True when a column of the type may be a key: it has canonical text and is no float or double.
+bool CanBeKey(const arrow::DataType& type);
 
 /// SHA-1 of the canonical text as lower-case hexadecimal, NULL where the value is: the column
 /// action `hash`.
