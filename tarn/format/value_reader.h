@@ -1,0 +1,65 @@
+// Reading JSON values into columns: with types found from the data, with types that the record's own
+// schema states, and with types that the user declared.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tarn/format/column_node.h"
+#include "tarn/format/json_columns.h"
+#include "tarn/format/json_tape.h"
+#include "tarn/format/logical_schema.h"
+
+namespace tarn::format {
+
+/// What all readers of one JsonColumns share.
+struct ReadContext {
+  NumberMode numbers = NumberMode::kExact;
+  bool infer_times = false;
+  size_t struct_fields_max = 500;
+  int nesting_max = 24;
+  JsonCounters counters;
+  /// Set when a nested value met a field of another kind, so that the top-level column must be read
+  /// again from its raw text. The field has become a string.
+  bool conflict = false;
+  std::string mismatch;  // ReadDeclared: what did not fit.
+  std::string scratch;   // Reused buffer.
+};
+
+/// Appends `value` to `node`, widening it where needed.
+void ReadInferred(ReadContext& context, ColumnNode& node, JsonValue value, int depth);
+
+/// Appends a scalar whose type is known, widening `node` where needed.
+void AppendCell(ReadContext& context, ColumnNode& node, const Cell& cell);
+/// Appends text to a column of any kind, which becomes a string column.
+void AppendText(ReadContext& context, ColumnNode& node, std::string_view text);
+
+/// Appends `value` as `field` says. A value that is not of the stated form is read as inferred.
+void ReadLogical(ReadContext& context, ColumnNode& node, const LogicalField& field, JsonValue value,
+                 int depth);
+
+/// Appends `value` to a declared column. False: it does not fit, `context.mismatch` says why, and
+/// `node` may hold a part of it, which the caller drops.
+bool ReadDeclared(ReadContext& context, ColumnNode& node, JsonValue value);
+
+/// The member column for one member of an object, by position hint, spelling or folded name; made
+/// when it is new. Null when the object has `limit` members.
+ColumnNode* MemberColumn(ColumnNode& parent, size_t& hint, std::string_view name, size_t limit);
+
+/// Slow half of MemberColumn.
+ColumnNode* LookUpMember(ColumnNode& parent, size_t& hint, std::string_view name, size_t limit);
+
+inline ColumnNode* MemberColumn(ColumnNode& parent, size_t& hint, std::string_view name,
+                                size_t limit) {
+  if (hint < parent.spellings.size()) {
+    const ColumnNode::Spelling& expected = *parent.spellings[hint];
+    if (expected.text.size() == name.size() &&
+        memcmp(expected.text.data(), name.data(), name.size()) == 0) {
+      ++hint;
+      return expected.node;
+    }
+  }
+  return LookUpMember(parent, hint, name, limit);
+}
+
+}  // namespace tarn::format
