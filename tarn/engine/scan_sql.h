@@ -20,8 +20,8 @@ struct ScanColumn {
   std::string type;      // SQL type, e.g. DECIMAL(10,2), STRUCT("a" BIGINT).
   int32_t field_id = 0;  // For ScanMatch::kFieldId.
   // Name inside the files, for ScanMatch::kName; empty = `name`.
-  std::string file_name;
-  std::optional<std::string> default_text;  // Value where a file lacks the column, cast to `type`.
+  std::string file_name{};
+  std::optional<std::string> default_text{};  // Value where a file lacks the column, cast to `type`.
   friend bool operator==(const ScanColumn&, const ScanColumn&) = default;
 };
 
@@ -30,27 +30,27 @@ enum class ScanMatch { kFieldId, kName };
 /// A column that is the same in every row of a file and replaces what the file holds.
 struct ScanConstant {
   std::string column;                    // Name of a ScanColumn.
-  std::optional<std::string> text;       // Cast to the column's type; none = NULL.
+  std::optional<std::string> text{};  // Cast to the column's type; none = NULL.
   friend auto operator<=>(const ScanConstant&, const ScanConstant&) = default;
 };
 
 struct ScanFile {
-  std::string path;  // Local path, file: URI or an URL the engine can read. No glob characters needed.
+  std::string path;  // Local path, file: URI or an URL the engine can read; never a pattern.
   bool has_deletes = false;
-  std::vector<ScanConstant> constants;
+  std::vector<ScanConstant> constants{};
   friend bool operator==(const ScanFile&, const ScanFile&) = default;
 };
 
 struct ScanRequest {
   std::vector<ScanColumn> columns;
   ScanMatch match = ScanMatch::kFieldId;
-  std::vector<ScanFile> files;
+  std::vector<ScanFile> files{};
   // View with the columns file_index BIGINT (index in `files`), pos BIGINT (row in the file from
   // 0); needed when a file has deletes.
-  std::string deletes_view;
+  std::string deletes_view{};
   // Adds tarn_file BIGINT (index in `files`) and tarn_pos BIGINT after the columns.
   bool with_position = false;
-  std::string where;  // Condition over the columns, already checked; empty = none.
+  std::string where{};  // Condition over the columns, already checked; empty = none.
 };
 
 /// "SELECT … FROM …": a statement that can also stand in brackets as a relation.
