@@ -173,14 +173,12 @@ T ValueOf(Result<T>&& result) {
 #define TARN_CONCAT_(a, b) a##b
 #define TARN_CONCAT(a, b) TARN_CONCAT_(a, b)
 
-/// Returns from the enclosing function when `expression` (Status or Result) failed.
-#define TARN_RETURN_IF_ERROR(expression)             \
-  do {                                               \
-    auto&& tarn_status_ = (expression);              \
-    if (!tarn_status_.ok()) {                        \
-      return ::tarn::Status(                         \
-          StatusOf(std::forward<decltype(tarn_status_)>(tarn_status_))); \
-    }                                                \
+#define TARN_RETURN_IF_ERROR_(temporary, expression)                                        \
+  do {                                                                                      \
+    auto&& temporary = (expression);                                                        \
+    if (!temporary.ok()) {                                                                  \
+      return ::tarn::Status(StatusOf(std::forward<decltype(temporary)>(temporary)));        \
+    }                                                                                       \
   } while (false)
 
 #define TARN_ASSIGN_OR_RETURN_(temporary, target, expression) \
@@ -190,6 +188,13 @@ T ValueOf(Result<T>&& result) {
   }                                                           \
   target = ValueOf(std::move(temporary))
 
+// Temporaries are numbered by __COUNTER__: a macro inside a lambda inside another macro's argument
+// is on the same line.
+
+/// Returns from the enclosing function when the expression (Status or Result) failed.
+#define TARN_RETURN_IF_ERROR(...) \
+  TARN_RETURN_IF_ERROR_(TARN_CONCAT(tarn_status_, __COUNTER__), (__VA_ARGS__))
+
 /// Assigns the value of a Result to `target` (which may declare), or returns its failure.
 #define TARN_ASSIGN_OR_RETURN(target, ...) \
-  TARN_ASSIGN_OR_RETURN_(TARN_CONCAT(tarn_result_, __LINE__), target, (__VA_ARGS__))
+  TARN_ASSIGN_OR_RETURN_(TARN_CONCAT(tarn_result_, __COUNTER__), target, (__VA_ARGS__))

@@ -78,4 +78,4 @@ HoldsMatcher<Inner> IsOkAndHolds(Inner inner) {
   ASSERT_TRUE(temporary.ok()) << StatusOf(temporary).ToString();  \
   target = ValueOf(std::move(temporary))
 #define ASSERT_OK_AND_ASSIGN(target, ...) \
-  TARN_ASSERT_OK_AND_ASSIGN_(TARN_CONCAT(tarn_asserted_, __LINE__), target, (__VA_ARGS__))
+  TARN_ASSERT_OK_AND_ASSIGN_(TARN_CONCAT(tarn_asserted_, __COUNTER__), target, (__VA_ARGS__))
