@@ -22,7 +22,7 @@ struct Organization {
 
 struct Bootstrapped {
   User admin;
-  NewToken token;  // All scopes, no expiry; the caller writes its text to <home>/admin-token.
+  IssuedToken token;  // All scopes, no expiry; the caller writes its text to <home>/admin-token.
 };
 
 /// Creates the organisation, the user "admin", its token and its Owner grant on `root`, from which

@@ -27,7 +27,7 @@ struct Token {
 };
 
 /// A token at its birth, the only time its text exists on the server.
-struct NewToken {
+struct IssuedToken {
   Token token;
   std::string text;  // "tarn_" and 256 random bits in hex.
 };
@@ -52,7 +52,7 @@ class Tokens {
 
   /// Errors: kNotFound (UserNotFound) unless the user is active; kInvalidArgument when the token
   /// would be born expired.
-  Result<NewToken> Create(metastore::SqlTransaction& sql, const TokenRequest& request);
+  Result<IssuedToken> Create(metastore::SqlTransaction& sql, const TokenRequest& request);
   /// Whom a bearer text names. One index look-up, no write.
   /// Errors: kUnauthenticated, with one message for unknown, expired, revoked and deleted user.
   Result<Principal> Authenticate(metastore::SqlTransaction& sql, std::string_view text) const;
@@ -66,7 +66,7 @@ class Tokens {
                                          std::string_view user_id);
   /// OAuth2 client credentials: a token valid for `lifetime`.
   /// Errors: kUnauthenticated when id and secret do not fit.
-  Result<NewToken> ExchangeClientSecret(metastore::SqlTransaction& sql,
+  Result<IssuedToken> ExchangeClientSecret(metastore::SqlTransaction& sql,
                                         const ClientSecret& client, ScopeSet scopes,
                                         std::chrono::microseconds lifetime);
 

@@ -1,7 +1,8 @@
 // Database: connections and transactions of the metastore. Rooms own their tables and SQL text.
 //
 // Implementation: SqliteDatabase (sqlite_database.h). The interface leaves room for PostgreSQL:
-// one schema and one SQL subset serve both. All implementations run database_contract.h.
+// one schema and one SQL subset serve both. All implementations run
+// database_contract_test.cc.
 #pragma once
 
 #include <cstdint>

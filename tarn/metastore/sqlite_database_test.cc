@@ -379,18 +379,18 @@ TEST_F(SqliteDatabaseTest, ADiskThatFillsInsideAStatementTakesTheGroupWithIt) {
 }
 
 TEST_F(SqliteDatabaseTest, TheLogStaysBoundedUnderSteadyReaders) {
-  options_.log_pages_max = 20;
+  options_.log_pages_max = 10;
   Open();
   std::atomic<bool> done{false};
   std::vector<std::thread> readers;
-  for (int reader = 0; reader < 3; ++reader) {
+  for (int reader = 0; reader < 2; ++reader) {
     readers.emplace_back([&] {
       while (!done) {
         Ids();
       }
     });
   }
-  for (int64_t id = 0; id < 400; ++id) {
+  for (int64_t id = 0; id < 150; ++id) {
     ASSERT_OK(Insert(id, Durability::kLazy, 3000));
   }
   done = true;
@@ -398,8 +398,9 @@ TEST_F(SqliteDatabaseTest, TheLogStaysBoundedUnderSteadyReaders) {
     reader.join();
   }
   EXPECT_GT(database_->statistics().checkpoints, 5);
-  EXPECT_LT(std::filesystem::file_size(folder_.path() / "metastore.db-wal"), 400U * 4096);
-  EXPECT_EQ(Ids().size(), 400U);
+  // Never copied back, it would hold at least two pages per row.
+  EXPECT_LT(std::filesystem::file_size(folder_.path() / "metastore.db-wal"), 120U * 4096);
+  EXPECT_EQ(Ids().size(), 150U);
 }
 
 TEST_F(SqliteDatabaseTest, AFullStatementCacheStartsOver) {

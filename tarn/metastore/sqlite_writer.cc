@@ -270,10 +270,13 @@ Status SqliteWriter::UseDurability(Durability durability) {
 }
 
 // Copies the log back into the file after the answers have left. The log starts over once all of
-// it is copied and no reader is in it; steady readers can keep that from happening, so beyond four
-// times the limit the writer waits for them (they are short) and sends new ones to the file.
+// it is copied and no reader is in it; steady readers can keep that from happening, so from four
+// times the limit on the writer waits for them (they are short) and sends new ones to the file.
 void SqliteWriter::CopyLogBack() {
-  if (!stopped_.ok() || log_pages_ <= options_.log_pages_max) {
+  if (log_pages_ < log_pages_copied_) {
+    log_pages_copied_ = 0;  // It has started over.
+  }
+  if (!stopped_.ok() || log_pages_ - log_pages_copied_ <= options_.log_pages_max) {
     return;
   }
   const bool overdue = log_pages_ > 4 * options_.log_pages_max;
@@ -281,7 +284,7 @@ void SqliteWriter::CopyLogBack() {
       connection_->handle(), nullptr,
       overdue ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   checkpoints_.fetch_add(1, std::memory_order_relaxed);
-  log_pages_ = 0;  // The next commit tells the true number.
+  log_pages_copied_ = log_pages_;
   if (code == SQLITE_OK || (code & 0xFF) == SQLITE_BUSY) {
     return;
   }

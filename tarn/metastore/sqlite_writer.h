@@ -63,7 +63,8 @@ class SqliteWriter {
   // Of the writer thread alone.
   std::optional<Durability> durability_in_use_;
   Status stopped_;  // Not OK: no write runs any more.
-  int log_pages_ = 0;
+  int log_pages_ = 0;         // In the log after the last commit.
+  int log_pages_copied_ = 0;  // There when it was last copied back.
 
   std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> durable_groups_{0};

@@ -1,10 +1,7 @@
-// DatabaseContract: what every Database promises, run on each implementation by database_test.cc.
-#pragma once
-
+// What every Database promises, run on each implementation.
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,9 +10,13 @@
 #include <gtest/gtest.h>
 
 #include "tarn/metastore/database.h"
+#include "tarn/metastore/faulty_database.h"
+#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
+#include "test/support/temporary_directory.h"
 
 namespace tarn::metastore {
+namespace {
 
 /// A fresh, empty database and whatever keeps it alive.
 class DatabaseUnderTest {
@@ -140,11 +141,13 @@ TEST_P(DatabaseContract, AFailedFunctionLeavesNothing) {
 TEST_P(DatabaseContract, ExceptionsBecomeInternalAndLeaveNothing) {
   EXPECT_THAT(database().Write([&](SqlTransaction& sql) -> Status {
     TARN_RETURN_IF_ERROR(Insert(sql, 1, "a"));
-    throw std::runtime_error("thrown in a test");
+    return Insert(sql, std::vector<int64_t>().at(1), "b");
   }),
-              FailsWith(ErrorCode::kInternal, "thrown in a test"));
-  EXPECT_THAT(database().Read([](SqlTransaction&) -> Status { throw 7; }),
-              Fails(ErrorCode::kInternal));
+              FailsWith(ErrorCode::kInternal, "exception"));
+  EXPECT_THAT(database().Read([](SqlTransaction& sql) -> Status {
+    return Insert(sql, std::stoi("no number"), "b");
+  }),
+              FailsWith(ErrorCode::kInternal, "exception"));
   EXPECT_THAT(Ids(), ::testing::IsEmpty());
   EXPECT_OK(Write(2, "b", Durability::kDurable));
 }
@@ -320,4 +323,35 @@ TEST_P(DatabaseContract, ANewerSchemaIsRefused) {
               FailsWith(ErrorCode::kFailedPrecondition, "room contract is at 2"));
 }
 
+class SqliteUnderTest final : public DatabaseUnderTest {
+ public:
+  SqliteUnderTest() {
+    Result<std::unique_ptr<SqliteDatabase>> opened =
+        SqliteDatabase::Open({.path = folder_.path() / "metastore.db"});
+    EXPECT_THAT(opened, IsOk());
+    database_ = std::move(opened).value();
+  }
+  Database& database() override { return *database_; }
+
+ private:
+  TemporaryDirectory folder_;
+  std::unique_ptr<SqliteDatabase> database_;
+};
+
+class FaultyUnderTest final : public DatabaseUnderTest {
+ public:
+  Database& database() override { return faulty_; }
+
+ private:
+  SqliteUnderTest inner_;
+  FaultyDatabase faulty_{inner_.database()};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Databases, DatabaseContract,
+    ::testing::Values(DatabaseMaker{"sqlite", [] { return std::make_unique<SqliteUnderTest>(); }},
+                      DatabaseMaker{"faulty", [] { return std::make_unique<FaultyUnderTest>(); }}),
+    [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
 }  // namespace tarn::metastore
