@@ -33,10 +33,10 @@ TableWriterOptions WriterOptions(const ApplyRequest& request, std::string_view p
 // The writers of one apply; abandoned together.
 struct Writers {
   Writers(const ApplyRequest& request, const ApplyDeps& deps)
-      : current(WriterOptions(request, kCurrent), {deps.store, deps.uuids}),
-        current_deleted(WriterOptions(request, kCurrent), {deps.store, deps.uuids}),
-        prior(WriterOptions(request, kPrior), {deps.store, deps.uuids}),
-        prior_deleted(WriterOptions(request, kPrior), {deps.store, deps.uuids}) {}
+      : current(WriterOptions(request, kCurrentPartition), {deps.store, deps.uuids}),
+        current_deleted(WriterOptions(request, kCurrentPartition), {deps.store, deps.uuids}),
+        prior(WriterOptions(request, kPriorPartition), {deps.store, deps.uuids}),
+        prior_deleted(WriterOptions(request, kPriorPartition), {deps.store, deps.uuids}) {}
 
   TableWriter current;
   TableWriter current_deleted;

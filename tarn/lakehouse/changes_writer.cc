@@ -20,7 +20,7 @@ TableWriterOptions WriterOptions(const ChangesWriterOptions& options) {
   writer.metadata = options.metadata;
   const bool merge = options.spec->mode == Mode::kMerge;
   writer.spec_id = merge ? kInternalSpecId : options.metadata->default_spec_id;
-  writer.partition = merge ? std::string(kChanges) : std::string();
+  writer.partition = merge ? std::string(kChangesPartition) : std::string();
   writer.sort = merge ? SortRows::kNo : SortRows::kByTableOrder;
   return writer;
 }
@@ -91,16 +91,16 @@ Result<std::shared_ptr<arrow::Array>> ChangesWriter::MakeKeyHashes(
         arrow::MakeArrayOfNull(arrow::fixed_size_binary(20), rows.num_rows()));
     return nulls;
   }
-  std::vector<std::shared_ptr<arrow::Array>> keys;
+  std::vector<int> keys;
   for (const std::string& key : options_.spec->key) {
-    std::shared_ptr<arrow::Array> column = rows.GetColumnByName(key);
-    if (column == nullptr) {
+    const int index = rows.schema()->GetFieldIndex(key);
+    if (index < 0) {
       return Status::InvalidArgument(
           fmt::format("rows for {} lack the key column {}", options_.spec->name, key));
     }
-    keys.push_back(std::move(column));
+    keys.push_back(index);
   }
-  return transform::KeyHashes(keys);
+  return transform::KeyHashes(rows, keys);
 }
 
 Result<std::shared_ptr<arrow::RecordBatch>> ChangesWriter::MergeRows(const ChangeBatch& batch) {

@@ -11,11 +11,11 @@
 namespace tarn::lakehouse {
 
 /// Values of hdr__partition: what a row of the internal table is for.
-inline constexpr std::string_view kChanges = "Changes";
-inline constexpr std::string_view kAssetState = "Asset_state";
-inline constexpr std::string_view kCurrent = "Current";
-inline constexpr std::string_view kPrior = "Prior";
-inline constexpr std::string_view kReload = "Reload";
+inline constexpr std::string_view kChangesPartition = "Changes";
+inline constexpr std::string_view kAssetStatePartition = "Asset_state";
+inline constexpr std::string_view kCurrentPartition = "Current";
+inline constexpr std::string_view kPriorPartition = "Prior";
+inline constexpr std::string_view kReloadPartition = "Reload";
 
 /// Header columns of the internal table, in table order.
 enum class HeaderColumn : uint8_t {

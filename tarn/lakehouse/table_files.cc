@@ -65,15 +65,15 @@ Result<TableFiles> ListTableFiles(storage::ObjectStore& store, iceberg::Manifest
   TableFiles files;
   for (FileScanTask& task : tasks) {
     const std::string partition = PartitionOf(metadata, task.file);
-    if (partition == kChanges) {
+    if (partition == kChangesPartition) {
       files.changes.push_back(std::move(task));
-    } else if (partition == kAssetState) {
+    } else if (partition == kAssetStatePartition) {
       files.asset_state.push_back(std::move(task));
-    } else if (partition == kCurrent || partition.empty()) {
+    } else if (partition == kCurrentPartition || partition.empty()) {
       files.current.push_back(std::move(task));
-    } else if (partition == kPrior) {
+    } else if (partition == kPriorPartition) {
       files.prior.push_back(std::move(task));
-    } else if (partition != kReload) {
+    } else if (partition != kReloadPartition) {
       return Status::Corruption(fmt::format("{}: hdr__partition is \"{}\", which tarn does not write",
                                             task.file.file_path, partition));
     }

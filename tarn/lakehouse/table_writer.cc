@@ -33,15 +33,15 @@ Result<std::shared_ptr<arrow::RecordBatch>> SortBatch(
     keys.emplace_back(arrow::FieldRef(source->name),
                       field.direction == iceberg::SortDirection::kAscending
                           ? arrow::compute::SortOrder::Ascending
-                          : arrow::compute::SortOrder::Descending);
+                          : arrow::compute::SortOrder::Descending,
+                      field.null_order == iceberg::NullOrder::kFirst
+                          ? arrow::compute::NullPlacement::AtStart
+                          : arrow::compute::NullPlacement::AtEnd);
   }
   if (keys.empty()) {
     return rows;
   }
-  const bool nulls_first = order.fields.front().null_order == iceberg::NullOrder::kFirst;
-  const arrow::compute::SortOptions options(keys, nulls_first
-                                                      ? arrow::compute::NullPlacement::AtStart
-                                                      : arrow::compute::NullPlacement::AtEnd);
+  const arrow::compute::SortOptions options(keys);
   TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> indices,
                         arrow::compute::SortIndices(arrow::Datum(rows), options));
   TARN_ASSIGN_OR_RETURN(const arrow::Datum sorted,

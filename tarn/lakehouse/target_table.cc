@@ -7,6 +7,7 @@
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/base/crash_point.h"
+#include "tarn/iceberg/schema_update.h"
 #include "tarn/lakehouse/header_columns.h"
 #include "tarn/lakehouse/internal_schema.h"
 #include "tarn/lakehouse/table_commit.h"
@@ -346,7 +347,7 @@ Result<iceberg::DataFile> TargetTable::WriteAssetState(const iceberg::TableMetad
   TableWriterOptions options;
   options.metadata = &metadata;
   options.spec_id = kInternalSpecId;
-  options.partition = std::string(kAssetState);
+  options.partition = std::string(kAssetStatePartition);
   TableWriter writer(options, {catalog_.deps().warehouse, catalog_.deps().uuids});
   TARN_RETURN_IF_ERROR(
       writer.Write(arrow::RecordBatch::Make(arrow::schema(fields), 1, std::move(columns))));

@@ -281,10 +281,10 @@ ViewSources SourcesOfTable(SqlDialect dialect, std::string_view table) {
   const std::string unapplied = fmt::format(
       " AND hdr__change_identifier > (SELECT coalesce(max(hdr__apply_change_identifier), CAST('' "
       "AS {})) FROM {} WHERE hdr__partition = '{}')",
-      text_type, table, kAssetState);
-  return {.current = rows(kCurrent, ""),
-          .changes = rows(kChanges, unapplied),
-          .prior = rows(kPrior, "")};
+      text_type, table, kAssetStatePartition);
+  return {.current = rows(kCurrentPartition, ""),
+          .changes = rows(kChangesPartition, unapplied),
+          .prior = rows(kPriorPartition, "")};
 }
 
 Result<std::string> CurrentViewSql(SqlDialect dialect, const ViewShape& shape,
