@@ -4,11 +4,12 @@ import dataclasses
 import re
 
 _TOKEN = re.compile(
-    r'(?P<raw>\b(?:u8|u|U|L)?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")'
+    r"""(?=["'/R])(?:"""
+    r'(?P<raw>R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")'
     r'|(?P<string>"(?:\\.|[^"\\\n])*")'
-    r"|(?P<char>(?<![0-9A-Za-z_])(?:u8|u|U|L)?'(?:\\.|[^'\\\n])*')"
+    r"|(?P<char>(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*')"
     r"|(?P<line>//[^\n]*)"
-    r"|(?P<block>/\*.*?\*/)",
+    r"|(?P<block>/\*.*?\*/))",
     re.DOTALL,
 )
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
@@ -39,7 +40,7 @@ class Function:
 
 
 def _spaces(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
+    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
 def blank(text: str) -> str:
@@ -54,14 +55,12 @@ def blank(text: str) -> str:
     return _TOKEN.sub(replace, text)
 
 
-def includes(text: str) -> list[Include]:
-    """Returns the include directives, leaving out those in comments."""
-    bare = _TOKEN.sub(
-        lambda m: _spaces(m.group()) if m.lastgroup in ("line", "block") else m.group(), text
-    )
+def includes(text: str, code: str) -> list[Include]:
+    """Returns the include directives of a text, given its blanked code (comments hold none)."""
     return [
-        Include(bare.count("\n", 0, match.start()) + 1, match[2], match[1] == '"')
-        for match in _INCLUDE.finditer(bare)
+        Include(text.count("\n", 0, match.start()) + 1, match[2], match[1] == '"')
+        for match in _INCLUDE.finditer(text)
+        if "#" in code[match.start() : match.start(1)]
     ]
 
 
@@ -99,20 +98,26 @@ def functions(code: str) -> list[Function]:
     found = []
     scopes: list[tuple[str, int, str]] = []
     head_start = 0
+    depth = 0  # Braces open that are no containers.
     for match in re.finditer(r"[{};]", code):
         position = match.start()
-        outside = all(kind == "container" for kind, _, _ in scopes)
-        if match.group() == "{":
-            head = code[head_start:position]
-            kind = _kind(head) if outside else "nested"
-            start = head_start + len(head) - len(head.lstrip())
+        brace = match.group()
+        outside = depth == 0
+        if brace == "{":
+            kind, start, head = "nested", 0, ""
+            if outside:
+                head = code[head_start:position]
+                kind = _kind(head)
+                start = head_start + len(head) - len(head.lstrip())
             scopes.append((kind, start, head))
-        elif match.group() == "}" and scopes:
+            depth += kind != "container"
+        elif brace == "}" and scopes:
             kind, start, head = scopes.pop()
+            depth -= kind != "container"
             if kind == "function":
                 first = code.count("\n", 0, start) + 1
                 last = code.count("\n", 0, position) + 1
                 found.append(Function(first, last - first + 1, " ".join(head.split())))
-        if outside or match.group() != ";":
+        if outside or depth == 0:
             head_start = position + 1
     return found

@@ -66,6 +66,10 @@ class TidyTest(unittest.TestCase):
 
     def test_production_code_includes_no_test_support(self):
         self.in_source('#include "test/support/is_ok.h"', "layers")
+        contract = HEADER + '#include "test/support/is_ok.h"\n'
+        include = '#include "tarn/base/store_contract.h"\n'
+        self.expect({"tarn/base/store_contract.h": contract, "tarn/base/block_test.cc":
+                     CLEAN["tarn/base/block_test.cc"] + include})  # fmt: skip
 
     def test_include_that_is_no_repository_path(self):
         self.in_source('#include "block.h"', "include")
@@ -142,11 +146,12 @@ class TidyTest(unittest.TestCase):
         self.in_source('void F() { std::fprintf(stderr, "x"); }', "call")
         self.in_source("int F() { return rand(); }", "call")
         self.in_source("void F() { throw Oops(); }", "call")
-        self.in_source("using namespace std;", "call")
         self.in_source("int F() { return snprintf(b, 2, f) + operand(3) + x.rand(); }")
         self.in_source('const char* k = "throw std::cout rand(";')
         self.in_source("// never throw, never rand()")
         self.expect({"tarn/base/clock.cc": "auto t = std::chrono::system_clock::now();\n"})
+        include = CLEAN["tarn/base/block_test.cc"]
+        self.expect({"tarn/base/block_test.cc": include + "void F() { throw 1; }\n"})
         self.expect({"cmd/tarn/main.cc": "int main() { std::cerr << 1; }\n"})
 
     def test_test_without_a_source(self):
