@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "tarn/base/json_text.h"
 #include "tarn/dataset/errors.h"
 #include "tarn/dataset/in_sql.h"
 #include "tarn/dataset/rows.h"
-#include "tarn/tree/tree.h"
 
 namespace tarn::dataset {
 
@@ -95,24 +93,6 @@ Result<int64_t> PurgeOnce(SqlTransaction& sql, int64_t rows_max) {
 }
 
 }  // namespace
-
-Result<Dataset> DatasetStore::CreateDataset(SqlTransaction& sql,
-                                            const CreateDatasetOptions& options) {
-  const DatasetRid rid{.uuid = uuids_.NextV4()};
-  tree::Tree tree(uuids_, clock_);
-  TARN_RETURN_IF_ERROR(tree.Create(sql, {.rid = rid.ToRid(),
-                                         .parent = options.parent_folder,
-                                         .name = options.name,
-                                         .type = tree::NodeType::kDataset,
-                                         .description = {},
-                                         .by = options.by}));
-  return InitializeDataset(sql, rid, options.base_uri, options.by);
-}
-
-Result<Dataset> DatasetStore::CreateDataset(const CreateDatasetOptions& options) {
-  return InWrite(database_, Durability::kDurable,
-                 [&](SqlTransaction& sql) { return CreateDataset(sql, options); });
-}
 
 Result<Dataset> DatasetStore::InitializeDataset(SqlTransaction& sql, const DatasetRid& rid,
                                                 std::string_view base_uri, std::string_view by) {

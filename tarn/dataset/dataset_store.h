@@ -192,7 +192,7 @@ class DatasetStore {
                              const ListOptions& options);
   /// All files below `prefix`, in constant memory. Threads: the callback runs on the caller's.
   Status StreamFiles(const FileView& view, std::string_view prefix,
-                     const FileBatchCallback& callback);
+                     const FileBatchCallback& callback, FileDetail detail = FileDetail::kPlain);
   /// Errors: InvalidPageSize, InvalidPageToken.
   Result<IncrementPage> ReadIncrement(const DatasetRid& dataset, std::string_view branch,
                                       const std::optional<TransactionRid>& since,

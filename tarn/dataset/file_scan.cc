@@ -9,6 +9,7 @@ namespace tarn::dataset {
 
 using metastore::Blob;
 using metastore::RowAction;
+using metastore::SqlArguments;
 using metastore::SqlRow;
 using metastore::SqlTransaction;
 
@@ -18,18 +19,32 @@ namespace {
   "path, line, ordinal, operation, size_bytes, updated_at, managed, checksum, row_count, " \
   "transaction_uuid, location, etag"
 
+#define TARN_SCAN_FROM " FROM dataset_files WHERE root = ?1 AND path >= ?2"
+#define TARN_SCAN_END " AND path < ?4"
+#define TARN_SCAN_ORDER " ORDER BY path, line, ordinal LIMIT ?3"
+
 // Rows of one path that decide nothing before its answer is sought instead.
 constexpr int kPathRowsMax = 8;
 constexpr size_t kChunkRowsMin = 64;
 constexpr size_t kChunkRowsMax = 8192;
 
-constexpr const char* kSeekNewest =
-    "SELECT " TARN_FILE_COLUMNS
-    " FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?3 AND ordinal <= ?4 AND "
-    "ordinal > ?5 ORDER BY ordinal DESC LIMIT 1";
+#define TARN_SEEK_FROM                                                                      \
+  " FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?3 AND ordinal <= ?4 AND "  \
+  "ordinal > ?5 ORDER BY ordinal DESC LIMIT 1"
+
+const char* ScanSql(FileDetail detail, bool to_the_end) {
+  if (detail == FileDetail::kPlain) {
+    return to_the_end ? "SELECT " TARN_FILE_COLUMNS TARN_SCAN_FROM TARN_SCAN_ORDER
+                      : "SELECT " TARN_FILE_COLUMNS TARN_SCAN_FROM TARN_SCAN_END TARN_SCAN_ORDER;
+  }
+  return to_the_end
+             ? "SELECT " TARN_FILE_COLUMNS ", statistics" TARN_SCAN_FROM TARN_SCAN_ORDER
+             : "SELECT " TARN_FILE_COLUMNS
+               ", statistics" TARN_SCAN_FROM TARN_SCAN_END TARN_SCAN_ORDER;
+}
 
 // Fills `file` but for its path; strings keep their room.
-void ReadFileInto(const SqlRow& row, File& file) {
+void ReadFileInto(const SqlRow& row, FileDetail detail, File& file) {
   if (static_cast<FileOperation>(row.Int(3)) == FileOperation::kRemove) {
     file.location.clear();
     file.transaction = {.uuid = ReadUuid(row, 9)};
@@ -46,6 +61,9 @@ void ReadFileInto(const SqlRow& row, File& file) {
   file.transaction = {.uuid = ReadUuid(row, 9)};
   file.location.assign(row.Text(10));
   file.etag.assign(row.Text(11));
+  if (detail == FileDetail::kWithStatistics) {
+    file.statistics.assign(row.Text(12));
+  }
 }
 
 }  // namespace
@@ -64,11 +82,14 @@ std::string EndOfPrefix(std::string_view prefix) {
 std::string After(std::string_view path) { return std::string(path) + '\0'; }
 
 Result<std::optional<LocatedFile>> FindNewest(SqlTransaction& sql, const Lineage& lineage,
-                                              std::string_view path) {
+                                              std::string_view path, FileDetail detail) {
   std::optional<LocatedFile> found;
+  const char* const seek = detail == FileDetail::kPlain
+                               ? "SELECT " TARN_FILE_COLUMNS TARN_SEEK_FROM
+                               : "SELECT " TARN_FILE_COLUMNS ", statistics" TARN_SEEK_FROM;
   for (auto interval = lineage.rbegin(); interval != lineage.rend() && !found; ++interval) {
     TARN_RETURN_IF_ERROR(sql.Query(
-        kSeekNewest,
+        seek,
         {interval->root, Blob{std::string(path)}, interval->line, interval->through,
          interval->after},
         [&](const SqlRow& row) -> Result<RowAction> {
@@ -76,7 +97,7 @@ Result<std::optional<LocatedFile>> FindNewest(SqlTransaction& sql, const Lineage
           found->line = row.Int(1);
           found->ordinal = row.Int(2);
           found->file.path = path;
-          ReadFileInto(row, found->file);
+          ReadFileInto(row, detail, found->file);
           return RowAction::kStop;
         }));
   }
@@ -92,8 +113,9 @@ Result<std::optional<File>> FindFile(SqlTransaction& sql, const Lineage& lineage
   return std::optional<File>(std::move(found->file));
 }
 
-FileScan::FileScan(const Lineage& lineage, std::string prefix, std::string from)
-    : end_(EndOfPrefix(prefix)) {
+FileScan::FileScan(const Lineage& lineage, std::string prefix, std::string from,
+                   FileDetail detail)
+    : detail_(detail), end_(EndOfPrefix(prefix)) {
   std::string begin = std::max(std::move(prefix), std::move(from));
   for (const Interval& interval : lineage) {
     if (groups_.empty() || groups_.back().root != interval.root) {
@@ -109,8 +131,8 @@ FileScan::FileScan(const Lineage& lineage, std::string prefix, std::string from)
 // Turns the rows of one root into the newest of each path.
 class FileScan::Filler {
  public:
-  Filler(SqlTransaction& sql, Group& group, size_t files_max)
-      : sql_(sql), group_(group), files_max_(files_max) {}
+  Filler(SqlTransaction& sql, Group& group, size_t files_max, FileDetail detail)
+      : sql_(sql), group_(group), files_max_(files_max), detail_(detail) {}
 
   // Reads one chunk of rows. Sets the group's `from` to what is still unread.
   Result<int64_t> ReadChunk(const std::string& end) {
@@ -120,21 +142,12 @@ class FileScan::Filler {
     path_known_ = false;
     best_interval_ = -1;
     stuck_ = false;
-    const auto visit = [this](const SqlRow& row) { return Visit(row); };
-    if (end.empty()) {
-      TARN_RETURN_IF_ERROR(
-          sql_.Query("SELECT " TARN_FILE_COLUMNS
-                     " FROM dataset_files WHERE root = ?1 AND path >= ?2 "
-                     "ORDER BY path, line, ordinal LIMIT ?3",
-                     {group_.root, Blob{group_.from}, static_cast<int64_t>(chunk)}, visit));
-    } else {
-      TARN_RETURN_IF_ERROR(
-          sql_.Query("SELECT " TARN_FILE_COLUMNS
-                     " FROM dataset_files WHERE root = ?1 AND path >= ?2 AND path < ?4 "
-                     "ORDER BY path, line, ordinal LIMIT ?3",
-                     {group_.root, Blob{group_.from}, static_cast<int64_t>(chunk), Blob{end}},
-                     visit));
+    SqlArguments arguments = {group_.root, Blob{group_.from}, static_cast<int64_t>(chunk)};
+    if (!end.empty()) {
+      arguments.emplace_back(Blob{end});
     }
+    TARN_RETURN_IF_ERROR(sql_.Query(ScanSql(detail_, end.empty()), arguments,
+                                    [this](const SqlRow& row) { return Visit(row); }));
     TARN_RETURN_IF_ERROR(Finish(row_count_ < static_cast<int64_t>(chunk)));
     return row_count_;
   }
@@ -166,7 +179,7 @@ class FileScan::Filler {
       }
       best_interval_ = interval;
       best_ordinal_ = ordinal;
-      ReadFileInto(row, Best());
+      ReadFileInto(row, detail_, Best());
     }
     if (++path_rows_ == kPathRowsMax) {
       stuck_ = true;
@@ -205,7 +218,7 @@ class FileScan::Filler {
 
   Status SeekPath() {
     TARN_ASSIGN_OR_RETURN(std::optional<LocatedFile> found,
-                          FindNewest(sql_, group_.intervals, path_));
+                          FindNewest(sql_, group_.intervals, path_, detail_));
     row_count_ += static_cast<int64_t>(group_.intervals.size());
     if (found) {
       if (group_.count == group_.files.size()) {
@@ -230,6 +243,7 @@ class FileScan::Filler {
   SqlTransaction& sql_;
   Group& group_;
   size_t files_max_;
+  FileDetail detail_;
   std::string path_;
   bool path_known_ = false;
   int path_rows_ = 0;
@@ -243,7 +257,7 @@ class FileScan::Filler {
 Status FileScan::Fill(SqlTransaction& sql, Group& group, size_t files_max, int64_t rows_max) {
   group.count = 0;
   group.next = 0;
-  Filler filler(sql, group, files_max);
+  Filler filler(sql, group, files_max, detail_);
   int64_t rows = 0;
   while (!group.ended && group.count < files_max && rows < rows_max) {
     TARN_ASSIGN_OR_RETURN(const int64_t examined, filler.ReadChunk(end_));

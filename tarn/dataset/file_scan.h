@@ -31,7 +31,8 @@ struct LocatedFile {
 
 /// The newest row of `path` in `lineage`, a removal included. Cost: one seek per interval.
 Result<std::optional<LocatedFile>> FindNewest(metastore::SqlTransaction& sql,
-                                              const Lineage& lineage, std::string_view path);
+                                              const Lineage& lineage, std::string_view path,
+                                              FileDetail detail = FileDetail::kPlain);
 /// The file at `path` in the view of `lineage`.
 Result<std::optional<File>> FindFile(metastore::SqlTransaction& sql, const Lineage& lineage,
                                      std::string_view path);
@@ -40,7 +41,8 @@ Result<std::optional<File>> FindFile(metastore::SqlTransaction& sql, const Linea
 class FileScan {
  public:
   /// Reads what `lineage` makes visible with paths >= `from` that begin with `prefix`.
-  FileScan(const Lineage& lineage, std::string prefix, std::string from);
+  FileScan(const Lineage& lineage, std::string prefix, std::string from,
+           FileDetail detail = FileDetail::kPlain);
 
   /// Reads up to `files_max` more files, fewer only at the end or when about `rows_max` rows were
   /// examined. The span dies with the next call. SQL transactions may change between calls.
@@ -69,6 +71,7 @@ class FileScan {
   File& Slot();
 
   std::vector<Group> groups_;  // Oldest first.
+  FileDetail detail_;
   std::string end_;            // Exclusive bound of the prefix; empty = none.
   std::vector<File> batch_;    // Merged files, when there is more than one group.
   size_t batch_count_ = 0;

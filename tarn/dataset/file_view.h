@@ -29,9 +29,13 @@ struct File {
   std::optional<uint64_t> checksum;  // XXH3 of the content.
   std::string etag;                  // Of an imported object; else empty.
   std::optional<int64_t> row_count;
+  std::string statistics;  // As registered; only where it was asked for, else empty.
 
   friend bool operator==(const File&, const File&) = default;
 };
+
+/// How much of a file a listing reads.
+enum class FileDetail : uint8_t { kPlain, kWithStatistics };
 
 /// Which view is wanted. At most one of `end` and `at`; `start` needs `end` or `branch`.
 struct ViewSelector {
