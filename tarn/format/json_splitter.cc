@@ -105,6 +105,8 @@ struct JsonSplitter::State {
   Outcome Recover(size_t start, RecordFailure failure, JsonRecord& record);
   bool PassPunctuation(size_t at);
   [[nodiscard]] size_t Indent(size_t start) const;
+  [[nodiscard]] size_t NextStart(size_t line, size_t indent) const;
+  bool StarveForMore(size_t start);
   Outcome Emit(size_t start, size_t end, RecordFailure failure, JsonRecord& record);
 
   JsonSplitterOptions options;
@@ -262,15 +264,38 @@ size_t JsonSplitter::State::Indent(size_t start) const {
   return indent;
 }
 
+// True when more bytes should come before the end of the malformed record at `start` is decided.
+bool JsonSplitter::State::StarveForMore(size_t start) {
+  if (finished || buffer.size() - start > options.limits.max_record_bytes) {
+    return false;
+  }
+  begin = start;
+  wanted = (buffer.size() - start) * 2;
+  return true;
+}
+
+// First line from `line` on that starts a record, indented no deeper than `indent`.
+size_t JsonSplitter::State::NextStart(size_t line, size_t indent) const {
+  while (line < buffer.size()) {
+    size_t first = line;
+    while (first < buffer.size() && (buffer[first] == ' ' || buffer[first] == '\t')) {
+      ++first;
+    }
+    if (first < buffer.size() && IsOneOf(buffer[first], "{[") && first - line <= indent) {
+      return line;
+    }
+    const size_t next = LineEnd(line);
+    line = next == std::string_view::npos ? buffer.size() : next;
+  }
+  return line;
+}
+
 // Decides where the malformed record at `start` ends, and reports it.
 JsonSplitter::Outcome JsonSplitter::State::Recover(size_t start, RecordFailure failure,
                                                    JsonRecord& record) {
   window_open = false;
   const size_t found = LineEnd(start);
-  if (found == std::string_view::npos && !finished &&
-      buffer.size() - start <= options.limits.max_record_bytes) {
-    begin = start;
-    wanted = (buffer.size() - start) * 2;
+  if (found == std::string_view::npos && StarveForMore(start)) {
     return Outcome::kStarved;
   }
   const size_t line_end = found == std::string_view::npos ? buffer.size() : found;
@@ -289,24 +314,9 @@ JsonSplitter::Outcome JsonSplitter::State::Recover(size_t start, RecordFailure f
   }
   size_t end = line_end;
   if (bracket && last > start && IsOneOf(buffer[last - 1], "{[,:")) {
-    // Written over several lines: up to the next line that starts a record.
-    const size_t indent = Indent(start);
-    while (end < buffer.size()) {
-      size_t first = end;
-      while (first < buffer.size() && (buffer[first] == ' ' || buffer[first] == '\t')) {
-        ++first;
-      }
-      if (first < buffer.size() && IsOneOf(buffer[first], "{[") && first - end <= indent) {
-        break;
-      }
-      const size_t next = LineEnd(end);
-      if (next == std::string_view::npos && !finished &&
-          buffer.size() - start <= options.limits.max_record_bytes) {
-        begin = start;
-        wanted = (buffer.size() - start) * 2;
-        return Outcome::kStarved;
-      }
-      end = next == std::string_view::npos ? buffer.size() : next;
+    end = NextStart(line_end, Indent(start));
+    if (end == buffer.size() && StarveForMore(start)) {
+      return Outcome::kStarved;
     }
   }
   return Emit(start, end, std::move(failure), record);

@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"[\"a\0b\"]"s, RecordError::kBadJson, 3},
         BadText{"[1\0]"s, RecordError::kBadJson, 1}, BadText{"\0"s, RecordError::kBadJson, 0},
         BadText{"{}\x0c", RecordError::kBadJson, 2}, BadText{"[\x1a]", RecordError::kBadJson, 1},
-        BadText{"[1,\\\"a\"]", RecordError::kTruncated, 9},
+        BadText{"[1,\\\"a\"]", RecordError::kTruncated, 8},
         BadText{"{\"a\":\"\xc3\x28\"}", RecordError::kBadUtf8, 6},
         BadText{"{\"a\":\"\xed\xa0\x80\"}", RecordError::kBadUtf8, 6},
         BadText{"{\"a\":\"\xff\"}", RecordError::kBadUtf8, 6},
