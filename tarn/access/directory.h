@@ -102,10 +102,17 @@ Result<std::vector<Group>> ListGroups(metastore::SqlTransaction& sql, const Dire
 /// Direct members, also expired ones, by principal id. Errors: kNotFound (GroupNotFound).
 Result<std::vector<GroupMember>> ListMembers(metastore::SqlTransaction& sql,
                                              std::string_view group_id);
-/// Groups that `principal_id` is in at `now`: its own, and with `transitive` theirs too; sorted.
-enum class Reach { kDirect, kTransitive };
-Result<std::vector<std::string>> GroupsOf(metastore::SqlTransaction& sql,
-                                          std::string_view principal_id, Timestamp now,
-                                          Reach reach);
+enum class Reach : uint8_t { kDirect, kTransitive };
+
+/// The groups of a principal at a time. Value.
+struct Memberships {
+  std::vector<std::string> group_ids;     // Sorted.
+  std::optional<Timestamp> next_expiry;   // When the first of them ends; none = never.
+  friend bool operator==(const Memberships&, const Memberships&) = default;
+};
+
+/// Groups that `principal_id` is in at `now`: its own, and with kTransitive theirs too.
+Result<Memberships> ReadMemberships(metastore::SqlTransaction& sql, std::string_view principal_id,
+                                    Timestamp now, Reach reach);
 
 }  // namespace tarn::access

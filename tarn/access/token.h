@@ -50,8 +50,8 @@ class Tokens {
  public:
   Tokens(UuidGenerator& ids, const Clock& clock) : ids_(ids), clock_(clock) {}
 
-  /// Errors: kNotFound (UserNotFound) unless the user is active; kInvalidArgument when the token
-  /// would be born expired.
+  /// Errors: kNotFound (UserNotFound); kInvalidArgument when the user is deleted (UserDeleted) or
+  /// the token would be born expired.
   Result<IssuedToken> Create(metastore::SqlTransaction& sql, const TokenRequest& request);
   /// Whom a bearer text names. One index look-up, no write.
   /// Errors: kUnauthenticated, with one message for unknown, expired, revoked and deleted user.
