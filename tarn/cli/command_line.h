@@ -10,9 +10,9 @@ namespace tarn::cli {
 
 /// Options of `tarn serve`.
 struct ServeOptions {
-  std::string home;         // Absolute or relative directory, "~" already expanded.
-  std::string listen;       // "HOST:PORT"; empty = as the configuration says.
-  std::string config_path;  // Empty = <home>/tarn.toml.
+  std::string home;                 // Absolute or relative directory, "~" already expanded.
+  std::string listen;               // "HOST:PORT"; empty = as the configuration says.
+  std::string config_path;          // Empty = <home>/tarn.toml.
   bool insecure_anonymous = false;  // Loopback only: every caller is the administrator.
 };
 

@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "tarn/base/status.h"
 
@@ -35,7 +36,7 @@ struct HttpCall {
   std::string target;  // Encoded path and query, e.g. "/api/v2/datasets/ri...?x=%2F".
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  UploadSource upload;  // Instead of `body`.
+  UploadSource upload;                        // Instead of `body`.
   std::optional<uint64_t> upload_size_bytes;  // Empty = chunked.
   DownloadSink download;  // Takes the body of a 2xx answer instead of HttpAnswer::body.
   ProgressCallback progress;

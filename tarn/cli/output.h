@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdio>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "tarn/base/status.h"
 

@@ -34,8 +34,7 @@ http::Response RenderError(Family family, const Status& failure, std::string_vie
 
 /// Failures that only the HTTP side makes.
 Status RouteNotFound(std::string_view method, std::string_view target);
-Status MethodNotAllowed(std::string_view method, std::string_view target,
-                        std::string_view allowed);
+Status MethodNotAllowed(std::string_view method, std::string_view target, std::string_view allowed);
 Status MissingCredentials(std::string_view found);
 Status MissingScope(std::string_view scope);
 

@@ -3,37 +3,30 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "tarn/access/principal.h"
 #include "tarn/base/status.h"
 #include "tarn/base/url.h"
 #include "tarn/server/http/message.h"
 
 namespace tarn::server {
 
-/// Who asks, as the bearer token says. Value.
-struct Principal {
-  std::string user_id;  // UUID text; empty on routes without authentication.
-  std::string username;
-  std::vector<std::string> scopes;  // E.g. "api:datasets-read"; {"*"} = all.
-
-  [[nodiscard]] bool HasScope(std::string_view scope) const;
-};
-
 /// Turns a bearer token into its principal. Errors: kUnauthenticated (unknown, expired, revoked).
 /// Threads: any.
-using Authenticator = std::function<Result<Principal>(std::string_view bearer_token)>;
+using Authenticator = std::function<Result<access::Principal>(std::string_view bearer_token)>;
 
 /// One request on its way through a handler. One owner thread.
 struct RequestContext {
   http::Request& http;
-  std::string request_id;  // UUID; also errorInstanceId and the X-Request-Id of the answer.
-  Principal principal;
+  std::string request_id;       // UUID; also errorInstanceId and the X-Request-Id of the answer.
+  access::Principal principal;  // Empty on routes without authentication.
   std::vector<std::pair<std::string, std::string>> path;  // {name, segment decoded once}.
   UrlQuery query;
 
@@ -41,9 +34,8 @@ struct RequestContext {
   [[nodiscard]] const std::string& Path(std::string_view name) const;
 };
 
-/// Reads the body as one JSON document. An empty body is an empty object where
-/// `body_bytes_max` allows nothing else to be meant. Errors: kInvalidArgument "MalformedJson"
-/// saying where; "MissingPostBody" when it is empty; "RequestEntityTooLarge".
+/// Reads the body as one JSON document. Errors: kInvalidArgument "MalformedJson" saying where,
+/// "MissingPostBody" when it is empty, "RequestEntityTooLarge".
 Result<nlohmann::json> ReadJson(RequestContext& context, uint64_t body_bytes_max = 16 << 20);
 
 /// A query parameter as integer, boolean ("true", "false"). Errors: kInvalidArgument

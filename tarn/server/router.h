@@ -17,7 +17,7 @@
 #include "tarn/base/uuid.h"
 #include "tarn/server/http/message.h"
 #include "tarn/server/http_error.h"
-#include "tarn/server/idempotency_hook.h"
+#include "tarn/server/idempotency_keys.h"
 #include "tarn/server/metrics.h"
 #include "tarn/server/request_context.h"
 
@@ -41,7 +41,7 @@ enum class RouteEffect {
 struct Route {
   std::string method;
   std::string pattern;  // E.g. "/api/v2/datasets/{datasetRid}/files/{filePath}/content".
-  std::vector<std::string> scopes;  // E.g. {"api:datasets-read"}; all are needed.
+  std::vector<access::Scope> scopes;  // All are needed.
   RouteHandler handler;
   RouteAccess access = RouteAccess::kBearer;
   RouteEffect effect = RouteEffect::kByMethod;
@@ -51,7 +51,7 @@ enum class AccessLog { kOff, kOn };
 
 struct RouterOptions {
   AccessLog access_log = AccessLog::kOn;
-  uint64_t replay_body_bytes_max = 1 << 20;  // Larger answers are not kept for replays.
+  uint64_t fingerprint_body_bytes_max = 1 << 20;  // Larger bodies count by length only.
   std::chrono::milliseconds slow_request{5'000};  // Logged as a warning from here on.
 };
 
@@ -60,7 +60,7 @@ struct RouterDependencies {
   Authenticator authenticate;
   UuidGenerator& uuids;
   MetricRegistry& metrics;
-  IdempotencyHook* idempotency = nullptr;
+  IdempotencyKeys* idempotency = nullptr;
 };
 
 /// Add all routes first, then Handle from any number of threads.
@@ -91,6 +91,7 @@ class Router {
 
   [[nodiscard]] Match FindRoute(std::string_view method, std::string_view path) const;
   Result<http::Response> Dispatch(const Match& match, RequestContext& context);
+  Result<http::Response> Call(const Endpoint& endpoint, RequestContext& context) const;
   Result<http::Response> RunOnce(const Endpoint& endpoint, RequestContext& context);
   Status Authenticate(const Endpoint& endpoint, RequestContext& context) const;
   void Record(const Endpoint* endpoint, const RequestContext& context,

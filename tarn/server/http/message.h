@@ -16,6 +16,9 @@
 
 namespace tarn::server::http {
 
+/// Compares ASCII letters without case.
+bool EqualsIgnoringCase(std::string_view a, std::string_view b);
+
 /// Header fields in order of arrival; names compare without case. Value.
 class Headers {
  public:
@@ -28,7 +31,8 @@ class Headers {
   void Remove(std::string_view name);
   /// The first field of that name.
   [[nodiscard]] std::optional<std::string_view> Find(std::string_view name) const;
-  /// True where a comma-separated field holds `token`, without case: HasToken("connection", "close").
+  /// True where a comma-separated field holds `token`, without case: HasToken("connection",
+  /// "close").
   [[nodiscard]] bool HasToken(std::string_view name, std::string_view token) const;
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& fields() const {
     return fields_;

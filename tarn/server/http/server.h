@@ -24,8 +24,8 @@ struct ServerOptions {
   size_t queued_request_count_max = 1024;  // Waiting for a worker; beyond: 503.
   size_t connection_count_max = 4096;      // Beyond: 503 and close.
 
-  uint32_t header_bytes_max = 64 << 10;                   // Beyond: 431.
-  uint64_t body_bytes_max = uint64_t{16} << 40;           // Beyond: 413. 16 TiB.
+  uint32_t header_bytes_max = 64 << 10;          // Beyond: 431.
+  uint64_t body_bytes_max = uint64_t{16} << 40;  // Beyond: 413. 16 TiB.
   size_t eager_body_bytes_max = 64 << 10;  // Bodies up to this are read before a worker is taken.
 
   std::chrono::milliseconds idle_timeout{75'000};    // Between requests of one connection.
@@ -33,7 +33,7 @@ struct ServerOptions {
   std::chrono::milliseconds body_timeout{60'000};    // Without any byte of a body.
   std::chrono::milliseconds write_timeout{60'000};   // For one piece (≤ 256 KiB) of a response.
   uint64_t body_bytes_per_second_min = 512;  // Average of a body after `body_timeout` has passed.
-  std::chrono::milliseconds linger_timeout{2'000};   // Taking in unread bytes before closing.
+  std::chrono::milliseconds linger_timeout{2'000};  // Taking in unread bytes before closing.
 
   ErrorRenderer render_error;  // Default: {"error":{"name","message"}}.
 };
