@@ -1,0 +1,77 @@
+// LandingRows: records of files into rows with header columns. No I/O.
+//
+// Feeds bytes of files to the splitter, opens envelopes, appends values to columns, and notes what
+// could not be taken. The rows of a file that turns out not to count can be taken back until they
+// are handed over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <arrow/type_fwd.h>
+
+#include "tarn/base/status.h"
+#include "tarn/format/json_columns.h"
+#include "tarn/format/json_splitter.h"
+#include "tarn/landing/dead_letter.h"
+#include "tarn/landing/debezium_envelope.h"
+#include "tarn/landing/landing_spec.h"
+#include "tarn/source/files/file_position.h"
+
+namespace tarn::landing {
+
+/// Counted since the task was opened.
+struct LandingCounts {
+  int64_t rows = 0;
+  int64_t rejected = 0;
+  int64_t skipped = 0;   // on_bad_record: skip.
+  int64_t filtered = 0;  // Other tables, tombstones, messages.
+  int64_t files = 0;
+  int64_t bytes = 0;
+  friend bool operator==(const LandingCounts&, const LandingCounts&) = default;
+};
+
+/// One owner thread.
+class LandingRows {
+ public:
+  /// `columns`: found so far. Errors: kInvalidArgument on declared columns that clash.
+  static Result<std::unique_ptr<LandingRows>> Make(const LandingSpec& spec,
+                                                   format::ColumnSet columns);
+  ~LandingRows();
+  LandingRows(const LandingRows&) = delete;
+  LandingRows& operator=(const LandingRows&) = delete;
+
+  /// A file begins, `position` is that of its first piece.
+  void StartFile(const source::files::FilePosition& position);
+  /// Takes bytes of the file.
+  /// Errors: kFailedPrecondition with on_bad_record: stop, naming file, row and reason.
+  Status Feed(std::string_view bytes);
+  /// The file has ended and counts. Errors: as Feed.
+  Status FinishFile();
+  /// Takes the rows and dead letters of the file back that were not handed over yet; returns how
+  /// many rows had been handed over before.
+  int64_t DropFile();
+  /// Rejects a whole file.
+  void RejectFile(const source::files::FilePosition& position, std::string_view code,
+                  std::string_view text);
+
+  [[nodiscard]] int64_t row_count() const;   // Not handed over yet.
+  [[nodiscard]] int64_t size_bytes() const;  // Of them, roughly.
+  /// Hands the rows over: user columns in order of appearance behind the header columns. Null when
+  /// there are none.
+  Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(Timestamp landed);
+  std::vector<DeadLetter> TakeDeadLetters();
+  [[nodiscard]] format::ColumnSet column_set() const;
+  [[nodiscard]] const LandingCounts& counts() const;
+  [[nodiscard]] const format::JsonCounters& json_counters() const;
+
+ private:
+  struct State;
+  explicit LandingRows(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tarn::landing

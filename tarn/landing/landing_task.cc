@@ -1,0 +1,429 @@
+#include "tarn/landing/landing_task.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <arrow/api.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tarn/base/crash_point.h"
+#include "tarn/base/log.h"
+#include "tarn/format/column_set.h"
+#include "tarn/landing/landing_files.h"
+#include "tarn/landing/landing_schema.h"
+#include "tarn/landing/landing_state.h"
+#include "tarn/source/files/loaded_files.h"
+
+namespace tarn::landing {
+
+namespace {
+
+using source::SourceBatch;
+using source::SourceItem;
+using source::files::FileOutcome;
+using source::files::FilePosition;
+using source::files::FilesListed;
+using source::files::LedgerEntry;
+
+// Rows are handed to the writing thread in pieces of about this many.
+constexpr int64_t kPieceRows = 128 * 1024;
+constexpr int64_t kPieceBytes = 48LL << 20;
+// A file is not cut by a commit before the limits are exceeded this many times: a file that
+// changes while it is read can be taken back whole as long as nothing of it is committed.
+constexpr int64_t kWholeFileFactor = 4;
+
+// What the next commit will write besides rows.
+struct PendingState {
+  std::vector<LedgerEntry> entries;
+  std::vector<std::string> removals;  // Keys, for delete_after_load and move_to.
+  std::optional<Timestamp> complete_until;
+  nlohmann::json file_record = nlohmann::json::array();
+};
+
+}  // namespace
+
+struct LandingTask::State {
+  State(LandingSpec landing_spec, LandingDatasets landing_datasets, LandingDeps landing_deps)
+      : spec(std::move(landing_spec)),
+        datasets(std::move(landing_datasets)),
+        deps(std::move(landing_deps)) {}
+
+  Status Open();
+  Result<LandingProgress> Step();
+  Status TakeBatch(SourceBatch batch, bool& file_open);
+  Status TakePiece(const SourceItem& item, const FilePosition& position);
+  Status EndFile(const FilePosition& position);
+  Status StartOverWithout(const FilePosition& position, LandingProgress& progress);
+  Status HandOver();
+  [[nodiscard]] bool IsFull(bool file_open) const;
+  Status Commit(LandingProgress& progress);
+  Result<std::optional<dataset::TransactionRid>> WriteCommit(
+      metastore::SqlTransaction& sql, const std::vector<dataset::NewFile>& files,
+      const std::optional<dataset::NewFile>& letters);
+  Status RemoveLoadedFiles();
+
+  LandingSpec spec;
+  LandingDatasets datasets;
+  LandingDeps deps;
+  LandingState landed;
+  source::files::SourceStore place;
+  std::optional<FilePosition> spoiled;  // A file whose rows have to be taken out of the batch.
+  std::unique_ptr<source::files::FilesSource> source;
+  std::unique_ptr<LandingRows> rows;
+  std::unique_ptr<LandingFiles> files;  // Of the batch under way.
+  PendingState pending;
+  bool file_open = false;
+  std::string open_key;
+  int64_t rows_in_batch = 0;
+  int64_t bytes_in_batch = 0;
+  Timestamp batch_start{};
+  std::chrono::steady_clock::time_point batch_started;
+  std::string stored_schema;
+  std::atomic<bool> cancelled{false};
+};
+
+Status LandingTask::State::Open() {
+  const std::string dataset = datasets.landing.ToString();
+  std::optional<LandingState> known;
+  TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(known, ReadState(sql, dataset));
+    return Status::Ok();
+  }));
+  if (!known) {
+    known.emplace();
+    known->first_start = deps.clock.Now();
+    TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) {
+      return StartState(sql, dataset, known->first_start);
+    }));
+  }
+  source.reset();  // It refers to the ledger.
+  landed = std::move(*known);
+  TARN_ASSIGN_OR_RETURN(source::files::SourceStore opened,
+                        source::files::OpenSourceStore(spec.source_uri));
+  place = std::move(opened);
+  source::files::FilesSourceOptions options = spec.files;
+  options.name_prefix = place.name_prefix;
+  options.decide.version_kind = place.version_kind;
+  options.decide.first_start = landed.first_start;
+  if (spec.after_load == AfterLoad::kMove) {
+    options.exclude_folders.push_back(spec.move_to);
+  }
+  TARN_ASSIGN_OR_RETURN(
+      source, source::files::FilesSource::Open(
+                  options, source::files::FilesSource::Dependencies{
+                               *place.store, landed.ledger, deps.clock, deps.budget}));
+  file_open = false;
+  TARN_ASSIGN_OR_RETURN(rows, LandingRows::Make(spec, landed.columns));
+  return RemoveLoadedFiles();
+}
+
+Status LandingTask::State::HandOver() {
+  TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> batch,
+                        rows->TakeRows(batch_start));
+  if (batch == nullptr) {
+    return Status::Ok();
+  }
+  if (files == nullptr) {
+    files = std::make_unique<LandingFiles>(LandingFilesOptions{.dataset = datasets.landing},
+                                           deps.warehouse, deps.uuids);
+  }
+  rows_in_batch += batch->num_rows();
+  return files->Write(batch);
+}
+
+Status LandingTask::State::EndFile(const FilePosition& position) {
+  file_open = false;
+  switch (position.end->outcome) {
+    case FileOutcome::kLoaded:
+      TARN_RETURN_IF_ERROR(rows->FinishFile());
+      if (spec.after_load != AfterLoad::kKeep) {
+        pending.removals.push_back(position.key);
+      }
+      break;
+    case FileOutcome::kEmpty:
+    case FileOutcome::kUnreadable:
+    case FileOutcome::kChangedWhileRead: {
+      if (rows->DropFile() > 0) {
+        spoiled = position;
+        return Status::Ok();
+      }
+      if (position.end->outcome != FileOutcome::kChangedWhileRead) {
+        rows->RejectFile(position, source::files::FileOutcomeName(position.end->outcome),
+                         position.end->message);
+      }
+      break;
+    }
+    case FileOutcome::kChangedIgnored:
+      Log(LogLevel::kWarning, "landing",
+          fmt::format("{}: overwritten after it was loaded; not read again (on_changed: report)",
+                      position.name));
+      break;
+    case FileOutcome::kTouched:
+      break;
+  }
+  source::files::Record(landed.ledger, position);
+  if (const LedgerEntry* entry = landed.ledger.Find(position.key)) {
+    pending.entries.push_back(*entry);
+  }
+  if (pending.file_record.size() < 1000) {
+    pending.file_record.push_back(
+        {{"key", position.key},
+         {"outcome", source::files::FileOutcomeName(position.end->outcome)}});
+  }
+  return Status::Ok();
+}
+
+Status LandingTask::State::TakePiece(const SourceItem& item, const FilePosition& position) {
+  const bool ends_without_read = position.end && item.payload.empty() && !file_open;
+  if (!file_open || open_key != position.key) {
+    rows->StartFile(position);
+    open_key = position.key;
+    file_open = !ends_without_read;
+  }
+  bytes_in_batch += static_cast<int64_t>(item.payload.size());
+  if (!item.payload.empty()) {
+    TARN_RETURN_IF_ERROR(rows->Feed(item.payload));
+  }
+  if (rows->row_count() >= kPieceRows || rows->size_bytes() >= kPieceBytes) {
+    // Rows of a file that may still be taken back stay in memory while the batch is small.
+    TARN_RETURN_IF_ERROR(HandOver());
+  }
+  return position.end ? EndFile(position) : Status::Ok();
+}
+
+Status LandingTask::State::TakeBatch(SourceBatch batch, bool& caught_up) {
+  for (const SourceItem& item : batch.items) {
+    if (const auto* position = std::get_if<FilePosition>(&item.position)) {
+      TARN_RETURN_IF_ERROR(TakePiece(item, *position));
+      if (spoiled) {
+        return Status::Ok();
+      }
+    } else if (const auto* listed = std::get_if<FilesListed>(&item.position)) {
+      pending.complete_until = listed->until;
+      landed.ledger.complete_until = listed->until;
+    }
+  }
+  caught_up = batch.caught_up;
+  return Status::Ok();
+}
+
+bool LandingTask::State::IsFull(bool in_file) const {
+  const int64_t factor = in_file ? kWholeFileFactor : 1;
+  const auto age = std::chrono::steady_clock::now() - batch_started;
+  return rows_in_batch + rows->row_count() >= spec.commit.rows * factor ||
+         bytes_in_batch >= spec.commit.bytes * factor ||
+         (!in_file && age >= spec.commit.interval);
+}
+
+Result<LandingProgress> LandingTask::State::Step() {
+  LandingProgress progress;
+  batch_start = deps.clock.Now();
+  batch_started = std::chrono::steady_clock::now();
+  while (true) {
+    if (cancelled.load()) {
+      return Status(ErrorCode::kCancelled, "landing " + spec.name + " was stopped");
+    }
+    TARN_ASSIGN_OR_RETURN(SourceBatch batch, source->Next(source::BatchLimits{}));
+    TARN_RETURN_IF_ERROR(TakeBatch(std::move(batch), progress.caught_up));
+    if (spoiled) {
+      TARN_RETURN_IF_ERROR(StartOverWithout(*std::exchange(spoiled, std::nullopt), progress));
+      break;
+    }
+    if (progress.caught_up || (!file_open && IsFull(false))) {
+      break;
+    }
+    if (file_open && IsFull(true)) {
+      return Status::InvalidArgument(fmt::format(
+          "{}: the file {} alone exceeds {} times the commit limits; raise commit: rows and bytes",
+          spec.name, open_key, kWholeFileFactor));
+    }
+  }
+  if (!progress.restarted) {
+    TARN_RETURN_IF_ERROR(Commit(progress));
+  }
+  progress.counts = rows->counts();
+  progress.json_counters = rows->json_counters();
+  return progress;
+}
+
+// Rows of a file that does not count went to the files of this batch: nothing of the batch is kept.
+// The file's fate is committed alone, and the source starts again from the last commit.
+Status LandingTask::State::StartOverWithout(const FilePosition& position,
+                                            LandingProgress& progress) {
+  if (files != nullptr) {
+    files->Abort();
+    files.reset();
+  }
+  pending = {};
+  rows_in_batch = 0;
+  bytes_in_batch = 0;
+  TARN_RETURN_IF_ERROR(Open());
+  source::files::Record(landed.ledger, position);
+  if (const LedgerEntry* entry = landed.ledger.Find(position.key)) {
+    pending.entries.push_back(*entry);
+  }
+  if (position.end->outcome != FileOutcome::kChangedWhileRead) {
+    rows->RejectFile(position, source::files::FileOutcomeName(position.end->outcome),
+                     position.end->message);
+  }
+  progress.caught_up = false;
+  progress.restarted = true;
+  return Commit(progress);
+}
+
+Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
+    metastore::SqlTransaction& sql, const std::vector<dataset::NewFile>& new_files,
+    const std::optional<dataset::NewFile>& letters) {
+  if (deps.fence) {
+    TARN_RETURN_IF_ERROR(deps.fence(sql));
+  }
+  std::optional<dataset::TransactionRid> committed;
+  if (!new_files.empty()) {
+    dataset::CommitFilesRequest request;
+    request.dataset = datasets.landing;
+    request.files = new_files;
+    request.commit.by = datasets.by;
+    request.commit.record_json = nlohmann::json{{"task", spec.name},
+                                                {"rows", rows_in_batch},
+                                                {"files", pending.file_record}}
+                                     .dump();
+    TARN_ASSIGN_OR_RETURN(const dataset::Transaction transaction,
+                          deps.datasets.CommitFiles(sql, request));
+    committed = transaction.rid;
+    const std::string schema = MakeLandingSchema(spec, rows->column_set());
+    if (schema != stored_schema) {
+      TARN_RETURN_IF_ERROR(deps.datasets.PutSchema(
+          sql, datasets.landing, schema, {.end = transaction.rid, .by = datasets.by}));
+    }
+  }
+  if (letters) {
+    dataset::CommitFilesRequest request;
+    request.dataset = datasets.rejected;
+    request.files = {*letters};
+    request.commit.by = datasets.by;
+    TARN_RETURN_IF_ERROR(deps.datasets.CommitFiles(sql, request));
+  }
+  const std::string dataset = datasets.landing.ToString();
+  for (const std::string& key : pending.removals) {
+    TARN_RETURN_IF_ERROR(AddRemoval(sql, dataset, key));
+  }
+  TARN_RETURN_IF_ERROR(WriteState(sql, dataset, {.entries = pending.entries,
+                                                 .complete_until = pending.complete_until,
+                                                 .resume = {},
+                                                 .columns = rows->column_set()}));
+  return committed;
+}
+
+Status LandingTask::State::Commit(LandingProgress& progress) {
+  TARN_RETURN_IF_ERROR(HandOver());
+  std::vector<dataset::NewFile> new_files;
+  if (files != nullptr) {
+    const std::unique_ptr<LandingFiles> closing = std::move(files);
+    TARN_ASSIGN_OR_RETURN(new_files, closing->Close());
+  }
+  const std::vector<DeadLetter> dead = rows->TakeDeadLetters();
+  std::optional<dataset::NewFile> letters;
+  if (!dead.empty()) {
+    TARN_ASSIGN_OR_RETURN(letters, WriteDeadLetters(deps.warehouse, deps.uuids, datasets.rejected,
+                                                    dead, batch_start));
+  }
+  if (new_files.empty() && !letters && pending.entries.empty() && !pending.complete_until) {
+    return Status::Ok();
+  }
+  CrashPoint("landing-before-commit");
+  TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(progress.newest, WriteCommit(sql, new_files, letters));
+    return Status::Ok();
+  }));
+  CrashPoint("landing-after-commit");
+  progress.commits += new_files.empty() ? 0 : 1;
+  if (!new_files.empty()) {
+    stored_schema = MakeLandingSchema(spec, rows->column_set());
+  }
+  const bool removals = !pending.removals.empty();
+  pending = {};
+  rows_in_batch = 0;
+  bytes_in_batch = 0;
+  return removals ? RemoveLoadedFiles() : Status::Ok();
+}
+
+// Deletes or moves what earlier commits made safe to remove.
+Status LandingTask::State::RemoveLoadedFiles() {
+  if (spec.after_load == AfterLoad::kKeep) {
+    return Status::Ok();
+  }
+  const std::string dataset = datasets.landing.ToString();
+  std::vector<LedgerEntry> loaded;
+  TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(loaded, ReadRemovals(sql, dataset));
+    return Status::Ok();
+  }));
+  if (loaded.empty()) {
+    return Status::Ok();
+  }
+  TARN_ASSIGN_OR_RETURN(const source::files::SourceStore writable,
+                        source::files::OpenSourceStoreForRemoval(spec.source_uri));
+  std::vector<source::files::Removal> removals;
+  if (spec.after_load == AfterLoad::kMove) {
+    TARN_ASSIGN_OR_RETURN(removals, source::files::MoveLoaded(
+                                        *writable.store, loaded, writable.version_kind,
+                                        spec.move_to, source::files::RunMode::kDoIt));
+  } else {
+    removals = source::files::RemoveLoaded(*writable.store, loaded, writable.version_kind,
+                                           source::files::RunMode::kDoIt);
+  }
+  return deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    for (const source::files::Removal& removal : removals) {
+      if (removal.outcome == source::files::RemovalOutcome::kFailed) {
+        Log(LogLevel::kWarning, "landing",
+            fmt::format("{}: {} stays: {}", spec.name, removal.key, removal.status.ToString()));
+        continue;
+      }
+      TARN_RETURN_IF_ERROR(FinishRemoval(sql, dataset, removal.key));
+    }
+    return Status::Ok();
+  });
+}
+
+LandingTask::LandingTask(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LandingTask::~LandingTask() = default;
+
+Result<std::unique_ptr<LandingTask>> LandingTask::Open(LandingSpec spec, LandingDatasets datasets,
+                                                       LandingDeps deps) {
+  auto state =
+      std::make_unique<State>(std::move(spec), std::move(datasets), std::move(deps));
+  const Status opened = state->Open();
+  if (!opened.ok()) {
+    return opened.WithContext("landing " + state->spec.name);
+  }
+  return std::unique_ptr<LandingTask>(new LandingTask(std::move(state)));
+}
+
+Result<LandingProgress> LandingTask::Step() {
+  Result<LandingProgress> progress = state_->Step();
+  if (!progress.ok()) {
+    return progress.status().WithContext("landing " + state_->spec.name);
+  }
+  return progress;
+}
+
+Result<LandingProgress> LandingTask::RunUntilIdle() {
+  LandingProgress total;
+  while (!total.caught_up) {
+    TARN_ASSIGN_OR_RETURN(LandingProgress step, Step());
+    step.commits += total.commits;
+    if (!step.newest) {
+      step.newest = total.newest;
+    }
+    total = std::move(step);
+  }
+  return total;
+}
+
+void LandingTask::Cancel() {
+  state_->cancelled.store(true);
+  state_->source->Cancel();
+}
+
+}  // namespace tarn::landing

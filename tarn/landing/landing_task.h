@@ -1,0 +1,78 @@
+// LandingTask: from a source to a landing dataset, exactly once.
+//
+// Each commit is one SQL transaction: the APPEND transaction of the dataset with its files, the
+// dead letters, the ledger of files, and the columns found so far. A crash at any point leaves the
+// whole batch or nothing; on start the task goes on from what the newest commit recorded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tarn/base/memory_budget.h"
+#include "tarn/base/status.h"
+#include "tarn/dataset/dataset_store.h"
+#include "tarn/landing/landing_rows.h"
+#include "tarn/landing/landing_spec.h"
+#include "tarn/metastore/database.h"
+#include "tarn/storage/object_store.h"
+
+namespace tarn::landing {
+
+/// Datasets of a task; made by whoever prepares it.
+struct LandingDatasets {
+  dataset::DatasetRid landing;
+  dataset::DatasetRid rejected;
+  std::string by;  // User id, for what the task commits.
+};
+
+struct LandingDeps {
+  metastore::Database& database;
+  dataset::DatasetStore& datasets;
+  storage::ObjectStore& warehouse;
+  UuidGenerator& uuids;
+  const Clock& clock;
+  MemoryBudget& budget;
+  /// Checks in the commit's SQL transaction that the task may still commit (its lease); may be empty.
+  metastore::SqlFunction fence;
+};
+
+/// What one call of RunUntilIdle or Step did.
+struct LandingProgress {
+  LandingCounts counts;                            // Since the task was opened.
+  format::JsonCounters json_counters;
+  std::optional<dataset::TransactionRid> newest;   // Of the last commit of this call.
+  int64_t commits = 0;                             // Of this call.
+  bool caught_up = false;                          // Nothing more was there.
+  bool restarted = false;  // A file spoiled the batch; the counts start anew.
+};
+
+/// One owner thread; Cancel from any thread.
+class LandingTask {
+ public:
+  /// Reads the state that earlier commits left, or records the first start.
+  /// Errors: kNotFound when the source is not there; kInvalidArgument for bad patterns.
+  static Result<std::unique_ptr<LandingTask>> Open(LandingSpec spec, LandingDatasets datasets,
+                                                   LandingDeps deps);
+  ~LandingTask();
+  LandingTask(const LandingTask&) = delete;
+  LandingTask& operator=(const LandingTask&) = delete;
+
+  /// Reads and commits at most one batch. Errors: kCancelled; those of the source, the store and
+  /// the metastore: open the task anew and go on. kFailedPrecondition with on_bad_record: stop.
+  Result<LandingProgress> Step();
+  /// Steps until the source has nothing more.
+  Result<LandingProgress> RunUntilIdle();
+  /// Makes a running Step end soon.
+  void Cancel();
+
+ private:
+  struct State;
+  explicit LandingTask(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tarn::landing
