@@ -312,9 +312,12 @@ void ColumnNode::ClearValues() {
 }
 
 void ColumnNode::Reset() {
-  std::string kept = std::move(name);
-  *this = ColumnNode{};
-  name = std::move(kept);
+  ColumnNode fresh;
+  fresh.name = std::move(name);
+  fresh.raw = std::move(raw);
+  fresh.present = std::move(present);
+  fresh.stated_types = stated_types;
+  *this = std::move(fresh);
 }
 
 int ColumnNode::IntegerDigits() const {

@@ -110,10 +110,13 @@ struct ColumnNode {
   std::unordered_map<std::string_view, uint32_t> spelling_index;
   std::unordered_map<std::string, ColumnNode*> folded;  // By lower-case name.
 
-  // Top-level columns of nested or inferred time values: the text of each value, to start over with.
+  // Top-level columns of nested values and of times that were inferred keep the text of each value
+  // in `raw`, to start over with. A stale column is a string column of such texts; `raw` is then the
+  // empty typed column that they are read into at the end of the batch.
   std::unique_ptr<ColumnNode> raw;
-  bool stale = false;  // Only `raw` is complete: values are read again from it at the end.
-  bool keeps_raw = false;
+  bool stale = false;
+  bool keeps_raw = false;      // Times inferred from text.
+  bool stated_types = false;   // Holds values read by a record's own schema.
   std::vector<uint8_t> present;  // Top level, when absent columns are tracked: a byte per row.
 
   // ---- appending; the kind must be right ----
@@ -161,7 +164,7 @@ struct ColumnNode {
   void ConvertToDecimal(int to_precision, int to_scale);
   /// Takes all values away, keeps the kinds.
   void ClearValues();
-  /// Forgets kind, values and children.
+  /// Forgets kind, values and children; name and raw text stay.
   void Reset();
 
   /// Digits before and behind the point that the values so far need.
@@ -190,6 +193,11 @@ std::shared_ptr<arrow::Array> TakeArray(ColumnNode& node, int64_t rows);
 /// Bytes of all buffers.
 int64_t SizeBytes(const ColumnNode& node);
 
+/// Value `row` of a string or binary column.
+inline std::string_view TextView(const ColumnNode& node, int64_t row) {
+  const int32_t* offsets = node.offsets.As<int32_t>();
+  return {node.bytes.As<char>() + offsets[row], static_cast<size_t>(offsets[row + 1] - offsets[row])};
+}
 /// Text of value `row` as ConvertToString writes it.
 std::string TextOf(const ColumnNode& node, int64_t row);
 std::string TextOf(const Cell& cell);

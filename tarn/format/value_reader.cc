@@ -23,18 +23,12 @@ bool IsNested(ColumnKind kind) {
   return kind == ColumnKind::kStruct || kind == ColumnKind::kList || kind == ColumnKind::kMap;
 }
 
-// Makes `node` a string column. False when its values are nested: then they must be read again.
-bool BecomeString(ReadContext& context, ColumnNode& node) {
+// Makes `node` a string column. Nested values and inferred times are lost by that and must be read
+// again.
+void BecomeString(ReadContext& context, ColumnNode& node) {
   if (node.kind == ColumnKind::kUntyped) {
     node.Adopt(ColumnKind::kString);
-  } else if (IsNested(node.kind)) {
-    const int64_t rows = node.length;
-    node.Reset();
-    node.FillNulls(rows);
-    node.Adopt(ColumnKind::kString);
-    context.conflict = true;
-  } else if (node.keeps_raw) {
-    // A time that was inferred from text: only the raw text has its form.
+  } else if (IsNested(node.kind) || node.keeps_raw) {
     const int64_t rows = node.length;
     node.Reset();
     node.FillNulls(rows);
@@ -43,7 +37,6 @@ bool BecomeString(ReadContext& context, ColumnNode& node) {
   } else if (node.kind != ColumnKind::kString) {
     node.ConvertToString();
   }
-  return true;
 }
 
 void PushLong(ColumnNode& node, int64_t value) {
@@ -55,34 +48,6 @@ void PushDouble(ColumnNode& node, double value) {
   const double magnitude = std::fabs(value);
   node.real_max = magnitude > node.real_max && std::isfinite(value) ? magnitude : node.real_max;
   node.PushValue(value);
-}
-
-// Appends a number of at most 38 digits to a column of numbers as a decimal of the size that holds
-// both; as text where there is none.
-void AppendDecimal(ReadContext& context, ColumnNode& node, const ExactDecimal& number,
-                   std::string_view text) {
-  const int scale = std::max({node.kind == ColumnKind::kDecimal ? node.scale : node.fraction_digits,
-                              number.scale, 0});
-  int integer_digits = number.integer_digits;
-  if (node.kind != ColumnKind::kUntyped) {
-    integer_digits = std::max(integer_digits, node.IntegerDigits());
-  }
-  if (!number.fits || integer_digits + scale > kDigitsMax) {
-    AppendText(context, node, text);
-    return;
-  }
-  if (node.kind == ColumnKind::kUntyped) {
-    node.Adopt(ColumnKind::kDecimal);
-    node.precision = kDigitsMax;
-    node.scale = scale;
-  } else if (node.kind != ColumnKind::kDecimal || node.scale != scale ||
-             integer_digits > node.precision - node.scale) {
-    node.ConvertToDecimal(kDigitsMax, scale);
-  }
-  node.integer_digits = integer_digits;
-  node.fraction_digits = scale;
-  node.exact_in_double = false;
-  node.PushValue<Int128>(number.unscaled * PowerOfTen(scale - number.scale));
 }
 
 bool IsNumber(ColumnKind kind) {
@@ -122,7 +87,7 @@ void AppendInteger(ReadContext& context, ColumnNode& node, int64_t value, std::s
       }
       [[fallthrough]];
     case ColumnKind::kDecimal:
-      AppendDecimal(context, node, DecimalOf(value), text);
+      AppendExactDecimal(context, node, DecimalOf(value), text);
       return;
     default:
       AppendText(context, node, text);
@@ -139,7 +104,7 @@ void AppendDouble(ReadContext& context, ColumnNode& node, double value, int scal
     case ColumnKind::kInteger:
     case ColumnKind::kLong:
       if (context.numbers == NumberMode::kExact && !node.ExactInDouble()) {
-        AppendDecimal(context, node, ReadDecimal(text), text);
+        AppendExactDecimal(context, node, ReadDecimal(text), text);
         return;
       }
       node.ConvertToDouble();
@@ -150,7 +115,7 @@ void AppendDouble(ReadContext& context, ColumnNode& node, double value, int scal
     case ColumnKind::kDouble:
       break;
     case ColumnKind::kDecimal:
-      AppendDecimal(context, node, ReadDecimal(text), text);
+      AppendExactDecimal(context, node, ReadDecimal(text), text);
       return;
     default:
       AppendText(context, node, text);
@@ -182,7 +147,7 @@ void AppendLongNumber(ReadContext& context, ColumnNode& node, std::string_view t
       return;
     }
   }
-  AppendDecimal(context, node, exact, text);
+  AppendExactDecimal(context, node, exact, text);
 }
 
 void AppendFraction(ReadContext& context, ColumnNode& node, const JsonNode& number,
@@ -256,6 +221,32 @@ void AppendText(ReadContext& context, ColumnNode& node, std::string_view text) {
   node.PushBytes(text);
 }
 
+void AppendExactDecimal(ReadContext& context, ColumnNode& node, const ExactDecimal& number,
+                   std::string_view text) {
+  const int scale = std::max({node.kind == ColumnKind::kDecimal ? node.scale : node.fraction_digits,
+                              number.scale, 0});
+  int integer_digits = number.integer_digits;
+  if (node.kind != ColumnKind::kUntyped) {
+    integer_digits = std::max(integer_digits, node.IntegerDigits());
+  }
+  if (!number.fits || integer_digits + scale > kDigitsMax) {
+    AppendText(context, node, text);
+    return;
+  }
+  if (node.kind == ColumnKind::kUntyped) {
+    node.Adopt(ColumnKind::kDecimal);
+    node.precision = kDigitsMax;
+    node.scale = scale;
+  } else if (node.kind != ColumnKind::kDecimal || node.scale != scale ||
+             integer_digits > node.precision - node.scale) {
+    node.ConvertToDecimal(kDigitsMax, scale);
+  }
+  node.integer_digits = integer_digits;
+  node.fraction_digits = scale;
+  node.exact_in_double = false;
+  node.PushValue<Int128>(number.unscaled * PowerOfTen(scale - number.scale));
+}
+
 void AppendCell(ReadContext& context, ColumnNode& node, const Cell& cell) {
   if (cell.kind == ColumnKind::kUntyped) {
     node.PushNull();
@@ -313,7 +304,7 @@ void AppendCell(ReadContext& context, ColumnNode& node, const Cell& cell) {
         return;
       }
       if (IsNumber(node.kind)) {
-        AppendDecimal(context, node, exact, TextOf(cell));
+        AppendExactDecimal(context, node, exact, TextOf(cell));
         return;
       }
       break;
@@ -416,6 +407,18 @@ ColumnNode* LookUpMember(ColumnNode& parent, size_t& hint, std::string_view name
   ColumnNode* node = parent.AddMember(name, name, limit);
   hint = parent.spellings.size();
   return node;
+}
+
+const LogicalField* FindField(const std::vector<LogicalField>& fields, size_t& hint,
+                              std::string_view name) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const size_t at = hint + i < fields.size() ? hint + i : hint + i - fields.size();
+    if (fields[at].name == name) {
+      hint = at + 1;
+      return &fields[at];
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace tarn::format

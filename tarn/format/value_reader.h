@@ -2,6 +2,7 @@
 // schema states, and with types that the user declared.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,17 @@ struct ReadContext {
   bool conflict = false;
   std::string mismatch;  // ReadDeclared: what did not fit.
   std::string scratch;   // Reused buffer.
+  std::unique_ptr<JsonTape> number_tape;  // Numbers inside strings.
+  std::unique_ptr<JsonTape> key_tape;     // Keys of maps.
+
+  JsonTape& Tape() { return Made(number_tape); }
+  JsonTape& KeyTape() { return Made(key_tape); }
+  static JsonTape& Made(std::unique_ptr<JsonTape>& tape) {
+    if (tape == nullptr) {
+      tape = std::make_unique<JsonTape>();
+    }
+    return *tape;
+  }
 };
 
 /// Appends `value` to `node`, widening it where needed.
@@ -34,6 +46,11 @@ void AppendCell(ReadContext& context, ColumnNode& node, const Cell& cell);
 /// Appends text to a column of any kind, which becomes a string column.
 void AppendText(ReadContext& context, ColumnNode& node, std::string_view text);
 
+/// Appends a number to a column of numbers (or an untyped one) as a decimal of the size that holds
+/// all; as `text` where 38 digits do not do.
+void AppendExactDecimal(ReadContext& context, ColumnNode& node, const ExactDecimal& number,
+                        std::string_view text);
+
 /// Appends `value` as `field` says. A value that is not of the stated form is read as inferred.
 void ReadLogical(ReadContext& context, ColumnNode& node, const LogicalField& field, JsonValue value,
                  int depth);
@@ -41,6 +58,10 @@ void ReadLogical(ReadContext& context, ColumnNode& node, const LogicalField& fie
 /// Appends `value` to a declared column. False: it does not fit, `context.mismatch` says why, and
 /// `node` may hold a part of it, which the caller drops.
 bool ReadDeclared(ReadContext& context, ColumnNode& node, JsonValue value);
+
+/// The field of that name, from position `hint` on first; null when there is none.
+const LogicalField* FindField(const std::vector<LogicalField>& fields, size_t& hint,
+                              std::string_view name);
 
 /// The member column for one member of an object, by position hint, spelling or folded name; made
 /// when it is new. Null when the object has `limit` members.
