@@ -42,7 +42,7 @@ struct CommitFilesRequest {
   DatasetRid dataset;
   std::string branch{kDefaultBranch};
   TransactionType type = TransactionType::kAppend;
-  std::vector<NewFile> files;
+  std::vector<StoredFile> files;
   CommitOptions commit;
 };
 
@@ -124,9 +124,9 @@ class DatasetStore {
   /// Errors: TransactionNotOpen; InvalidTransactionType in a DELETE; InvalidFilePath; nothing is
   /// registered then. Cost: O(files); the form without `sql` works in batches of bounded time.
   Status RegisterFiles(metastore::SqlTransaction& sql, const DatasetRid& dataset,
-                       const TransactionRid& rid, std::span<const NewFile> files);
+                       const TransactionRid& rid, std::span<const StoredFile> files);
   Status RegisterFiles(const DatasetRid& dataset, const TransactionRid& rid,
-                       std::span<const NewFile> files);
+                       std::span<const StoredFile> files);
   /// Takes paths out of the view by an OPEN DELETE transaction; returns how many.
   ///
   /// Errors: TransactionNotOpen; InvalidTransactionType elsewhere; kNotFound FileNotFoundOnBranch

@@ -106,7 +106,7 @@ class RowWriter {
     }
   }
 
-  Status Put(const NewFile& file) {
+  Status Put(const StoredFile& file) {
     arguments_[1] = Blob{file.path};
     arguments_[4] = static_cast<int64_t>(FileOperation::kPut);
     arguments_[5] = file.size_bytes;
@@ -168,7 +168,7 @@ class RowWriter {
   }
 
   // The newest upload of a path in one transaction wins.
-  Status Overwrite(const NewFile& file) {
+  Status Overwrite(const StoredFile& file) {
     TARN_ASSIGN_OR_RETURN(
         const int64_t size_before,
         QueryInt(sql_,
@@ -196,8 +196,8 @@ class RowWriter {
   Counters counters_;
 };
 
-Status CheckFiles(std::span<const NewFile> files) {
-  for (const NewFile& file : files) {
+Status CheckFiles(std::span<const StoredFile> files) {
+  for (const StoredFile& file : files) {
     TARN_RETURN_IF_ERROR(CheckLogicalPath(file.path));
     if (file.location.empty() || file.size_bytes < 0) {
       return Status::InvalidArgument("file " + JsonString(file.path) +
@@ -256,24 +256,24 @@ Result<std::vector<std::string>> PresentPaths(SqlTransaction& sql, const Dataset
 }  // namespace
 
 Status DatasetStore::RegisterFiles(SqlTransaction& sql, const DatasetRid& dataset,
-                                   const TransactionRid& rid, std::span<const NewFile> files) {
+                                   const TransactionRid& rid, std::span<const StoredFile> files) {
   TARN_RETURN_IF_ERROR(CheckFiles(files));
   TARN_ASSIGN_OR_RETURN(const DatasetRow dataset_row, LoadDataset(sql, dataset));
   TARN_ASSIGN_OR_RETURN(const TransactionRow row,
                         LoadForFiles(sql, dataset_row, rid, /*removing=*/false));
   const Timestamp now = clock_.Now();
   RowWriter writer(sql, row, now);
-  for (const NewFile& file : files) {
+  for (const StoredFile& file : files) {
     TARN_RETURN_IF_ERROR(writer.Put(file));
   }
   return SaveCounters(sql, row, writer.counters(), now);
 }
 
 Status DatasetStore::RegisterFiles(const DatasetRid& dataset, const TransactionRid& rid,
-                                   std::span<const NewFile> files) {
+                                   std::span<const StoredFile> files) {
   TARN_RETURN_IF_ERROR(CheckFiles(files));
   do {
-    const std::span<const NewFile> batch = files.first(std::min(files.size(), kBatchFiles));
+    const std::span<const StoredFile> batch = files.first(std::min(files.size(), kBatchFiles));
     TARN_RETURN_IF_ERROR(database_.Write(
         [&](SqlTransaction& sql) { return RegisterFiles(sql, dataset, rid, batch); },
         Durability::kLazy));

@@ -41,7 +41,7 @@ Status FileUpload::Write(std::string_view bytes) {
   return Status::Ok();
 }
 
-Result<NewFile> FileUpload::Finish() {
+Result<StoredFile> FileUpload::Finish() {
   TARN_CHECK(writer_ != nullptr);
   const std::unique_ptr<storage::ObjectWriter> writer = std::move(writer_);
   TARN_ASSIGN_OR_RETURN(const storage::ObjectMeta meta, writer->Close());
@@ -50,7 +50,7 @@ Result<NewFile> FileUpload::Finish() {
                               std::to_string(meta.size_bytes) + " bytes of " +
                               std::to_string(size_bytes_));
   }
-  return NewFile{.path = std::move(path_),
+  return StoredFile{.path = std::move(path_),
                  .location = std::move(location_),
                  .managed = true,
                  .size_bytes = size_bytes_,
@@ -60,7 +60,7 @@ Result<NewFile> FileUpload::Finish() {
                  .statistics = std::nullopt};
 }
 
-Result<NewFile> UploadFile(storage::ObjectStore& store, UuidGenerator& uuids,
+Result<StoredFile> UploadFile(storage::ObjectStore& store, UuidGenerator& uuids,
                            const DatasetRid& dataset, std::string_view path,
                            const BodyReader& body) {
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<FileUpload> upload,

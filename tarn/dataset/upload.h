@@ -16,7 +16,7 @@
 namespace tarn::dataset {
 
 /// A file that exists in the store and is to become part of a transaction. Value.
-struct NewFile {
+struct StoredFile {
   std::string path;
   std::string location;  // Key in the dataset's object store, or a URI when not `managed`.
   bool managed = true;
@@ -41,7 +41,7 @@ class FileUpload {
 
   Status Write(std::string_view bytes);
   /// Makes the bytes durable. The file belongs to no transaction until it is registered.
-  Result<NewFile> Finish();
+  Result<StoredFile> Finish();
 
  private:
   FileUpload(std::string path, std::string location,
@@ -58,7 +58,7 @@ class FileUpload {
 using BodyReader = std::function<Result<std::string_view>()>;
 
 /// Streams `body` into a new object. On any failure nothing of it stays.
-Result<NewFile> UploadFile(storage::ObjectStore& store, UuidGenerator& uuids,
+Result<StoredFile> UploadFile(storage::ObjectStore& store, UuidGenerator& uuids,
                            const DatasetRid& dataset, std::string_view path,
                            const BodyReader& body);
 

@@ -58,14 +58,14 @@ Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(
                                   static_cast<int64_t>(letters.size()), std::move(columns));
 }
 
-Result<dataset::NewFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
+Result<dataset::StoredFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
                                           const dataset::DatasetRid& rejected,
                                           const std::vector<DeadLetter>& letters,
                                           Timestamp landed) {
   TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> batch,
                         MakeDeadLetters(letters, landed));
   const Uuid uuid = uuids.NextV7();
-  dataset::NewFile file;
+  dataset::StoredFile file;
   file.path = uuid.ToString() + ".parquet";
   file.location = dataset::PhysicalName(rejected, uuid, file.path);
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,

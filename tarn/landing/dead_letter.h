@@ -32,7 +32,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(
 
 /// Writes the letters as one Parquet object of the dataset, to be registered with the commit that
 /// they belong to.
-Result<dataset::NewFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
+Result<dataset::StoredFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
                                           const dataset::DatasetRid& rejected,
                                           const std::vector<DeadLetter>& letters,
                                           Timestamp landed);

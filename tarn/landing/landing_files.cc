@@ -79,7 +79,7 @@ struct LandingFiles::State {
 
   void RemoveFiles() {
     writer.reset();
-    for (const dataset::NewFile& file : files) {
+    for (const dataset::StoredFile& file : files) {
       const Status removed = store.Delete(file.location);
       if (!removed.ok()) {
         Log(LogLevel::kWarning, "landing",
@@ -100,8 +100,8 @@ struct LandingFiles::State {
   // Of the writing thread until it has ended.
   std::unique_ptr<format::ParquetWriter> writer;
   std::shared_ptr<arrow::Schema> schema;
-  dataset::NewFile open;
-  std::vector<dataset::NewFile> files;
+  dataset::StoredFile open;
+  std::vector<dataset::StoredFile> files;
   std::thread thread;  // Last: it uses everything above.
 };
 
@@ -124,7 +124,7 @@ Status LandingFiles::Write(std::shared_ptr<arrow::RecordBatch> batch) {
   return Status::Ok();
 }
 
-Result<std::vector<dataset::NewFile>> LandingFiles::Close() {
+Result<std::vector<dataset::StoredFile>> LandingFiles::Close() {
   state_->Stop();
   if (state_->failed.load()) {
     state_->RemoveFiles();

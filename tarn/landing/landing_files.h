@@ -32,7 +32,7 @@ class LandingFiles {
   /// Queues a batch; waits while the queue is full. Errors: of an earlier batch.
   Status Write(std::shared_ptr<arrow::RecordBatch> batch);
   /// Waits for all batches and finishes the files, which are durable then.
-  Result<std::vector<dataset::NewFile>> Close();
+  Result<std::vector<dataset::StoredFile>> Close();
   /// Leaves no file behind.
   void Abort();
 

@@ -59,8 +59,8 @@ struct LandingTask::State {
   [[nodiscard]] bool IsFull(bool file_open) const;
   Status Commit(LandingProgress& progress);
   Result<std::optional<dataset::TransactionRid>> WriteCommit(
-      metastore::SqlTransaction& sql, const std::vector<dataset::NewFile>& files,
-      const std::optional<dataset::NewFile>& letters);
+      metastore::SqlTransaction& sql, const std::vector<dataset::StoredFile>& files,
+      const std::optional<dataset::StoredFile>& letters);
   Status RemoveLoadedFiles();
 
   LandingSpec spec;
@@ -273,8 +273,8 @@ Status LandingTask::State::StartOverWithout(const FilePosition& position,
 }
 
 Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
-    metastore::SqlTransaction& sql, const std::vector<dataset::NewFile>& new_files,
-    const std::optional<dataset::NewFile>& letters) {
+    metastore::SqlTransaction& sql, const std::vector<dataset::StoredFile>& new_files,
+    const std::optional<dataset::StoredFile>& letters) {
   if (deps.fence) {
     TARN_RETURN_IF_ERROR(deps.fence(sql));
   }
@@ -317,13 +317,13 @@ Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
 
 Status LandingTask::State::Commit(LandingProgress& progress) {
   TARN_RETURN_IF_ERROR(HandOver());
-  std::vector<dataset::NewFile> new_files;
+  std::vector<dataset::StoredFile> new_files;
   if (files != nullptr) {
     const std::unique_ptr<LandingFiles> closing = std::move(files);
     TARN_ASSIGN_OR_RETURN(new_files, closing->Close());
   }
   const std::vector<DeadLetter> dead = rows->TakeDeadLetters();
-  std::optional<dataset::NewFile> letters;
+  std::optional<dataset::StoredFile> letters;
   if (!dead.empty()) {
     TARN_ASSIGN_OR_RETURN(letters, WriteDeadLetters(deps.warehouse, deps.uuids, datasets.rejected,
                                                     dead, batch_start));
