@@ -11,4 +11,8 @@ namespace tarn {
 /// Dies without unwinding or flushing when `name` is armed; otherwise one branch. Threads: any.
 void CrashPoint(std::string_view name);
 
+/// Arms "<name>[:<n>]" from here on instead of what the environment says; counting starts anew. For
+/// the child processes of tests.
+void ArmCrashPoint(std::string_view text);
+
 }  // namespace tarn

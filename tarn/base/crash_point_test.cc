@@ -36,6 +36,20 @@ TEST(CrashPointTest, DiesAtTheArmedPass) {
   EXPECT_TRUE(Survived(EndOfChild("here:3", 2)));
 }
 
+TEST(CrashPointTest, ArmingReplacesTheEnvironment) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    CrashPoint("here");
+    ArmCrashPoint("here:2");
+    CrashPoint("here");
+    CrashPoint("here");
+    ::_exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WasKilled(status));
+}
+
 TEST(CrashPointTest, OtherNamesDoNotCount) {
   EXPECT_TRUE(Survived(EndOfChild("nowhere", 5)));
   EXPECT_TRUE(Survived(EndOfChild("", 5)));
