@@ -78,8 +78,8 @@ class AvroDecoder {
   Result<std::string_view> ReadFixed(int32_t size_bytes);
   /// For unions: the chosen branch; other schemas: the schema itself.
   Result<const AvroSchema*> Resolve(const AvroSchema& schema);
-  /// Count of items in the next block of an array or map, 0 at its end. `item_min_bytes`: smallest
-  /// size of one item, which bounds what a count can claim.
+  /// Count of items in the next block of an array or map, 0 at its end. Items are taken to need a
+  /// byte each, which bounds what a count can claim.
   Result<int64_t> ReadBlockCount();
   /// Passes over one value.
   Status Skip(const AvroSchema& schema, int32_t depth = 0);
@@ -151,8 +151,8 @@ enum class AvroCodec : uint8_t { kNull, kDeflate };
 /// Builds a file in memory; a block is cut at 64 KiB. One owner thread.
 class AvroFileWriter {
  public:
-  /// `sync` marks block ends: 16 bytes, taken from a digest of the metadata when empty, so that
-  /// equal content gives equal files.
+  /// The marker of block ends is taken from a digest of the metadata, so that equal content gives
+  /// equal files.
   AvroFileWriter(std::string_view schema_json, const std::map<std::string, std::string>& metadata,
                  AvroCodec codec);
 
