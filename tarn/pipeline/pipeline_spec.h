@@ -1,0 +1,47 @@
+// PipelineSpec: a parsed and validated pipeline file. Value.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tarn/base/status.h"
+#include "tarn/lakehouse/table_spec.h"
+#include "tarn/landing/landing_spec.h"
+#include "tarn/transform/mapping_spec.h"
+#include "tarn/transform/schema_plan.h"
+
+namespace tarn::pipeline {
+
+/// How many landed rows make one batch of a transform.
+struct BatchLimits {
+  int64_t rows = 5'000'000;
+  int64_t bytes = 512LL << 20;
+};
+
+/// A streaming transform with one target.
+struct TransformSpec {
+  std::string name;                // Of the task.
+  std::vector<std::string> from;   // Names of landing tasks.
+  transform::MappingSpec mapping;
+  lakehouse::TableSpec table;
+  transform::SchemaPolicies schema_policies;
+  BatchLimits batch;
+  bool case_sensitive = false;
+};
+
+struct PipelineSpec {
+  std::string name;
+  std::string project = "default";
+  std::vector<landing::LandingSpec> landings;
+  std::vector<TransformSpec> transforms;
+
+  [[nodiscard]] const landing::LandingSpec* FindLanding(std::string_view task) const;
+};
+
+/// Reads a pipeline file and checks everything that can be checked without data.
+/// Errors: kInvalidArgument "line 7, column 3: transform.orders.key: …". Keys of the format that this
+/// version does not offer are errors, never ignored. `${NAME}` under sources must be expanded before.
+Result<PipelineSpec> ParsePipeline(std::string_view yaml);
+
+}  // namespace tarn::pipeline
