@@ -200,8 +200,8 @@ std::vector<TableRequirement> RequirementsFor(const TableMetadata* base,
                std::holds_alternative<table_update::RemoveSchemas>(update)) {
       add(AssertDefaultSpecId{base->default_spec_id});
       add(AssertCurrentSchemaId{base->current_schema_id});
-      for (const auto& [name, ref] : base->refs) {
-        if (ref.type == SnapshotRefType::kBranch && name != kMainBranch) {
+      for (const auto& [name, branch] : base->refs) {
+        if (branch.type == SnapshotRefType::kBranch && name != kMainBranch) {
           add_ref(name);
         }
       }
