@@ -16,13 +16,6 @@ namespace {
 
 constexpr int64_t kPieceRows = 1 << 17;  // Of a registered batch: what one thread takes at a time.
 
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 Status RunSql(duckdb_connection connection, const std::string& sql) {
   ResultHandle result;
   if (duckdb_query(connection, sql.c_str(), result.out()) == DuckDBError) {

@@ -60,4 +60,12 @@ std::string QuoteTextList(const std::vector<std::string>& values) {
   return out + "]";
 }
 
+std::string LowerCase(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return out;
+}
+
 }  // namespace tarn::engine

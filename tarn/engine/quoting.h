@@ -17,4 +17,7 @@ std::string QuoteText(std::string_view text);
 /// `values` as a list literal of strings: ['a', 'b'].
 std::string QuoteTextList(const std::vector<std::string>& values);
 
+/// `text` with ASCII letters in lower case: how the engine compares names.
+std::string LowerCase(std::string_view text);
+
 }  // namespace tarn::engine

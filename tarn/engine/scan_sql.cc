@@ -1,7 +1,6 @@
 #include "tarn/engine/scan_sql.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
@@ -19,13 +18,6 @@ struct FileGroup {
   std::vector<ScanConstant> constants;
   std::vector<size_t> files;  // Indexes, ascending.
 };
-
-std::string LowerCase(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 /// The local path of a file: URI, others as they are; glob characters are made literal.
 Result<std::string> EnginePath(std::string_view path) {

@@ -83,7 +83,7 @@ TEST_F(ScanSqlTest, ColumnsAreFoundByFieldId) {
                   {.name = "key", .type = "BIGINT", .field_id = 1},
                   {.name = "gone", .type = "VARCHAR", .field_id = 9}},
       .files = {{.path = older}, {.path = "file://" + newer}}};
-  EXPECT_EQ(Rows(request), "7,2,-;42,1,-");
+  EXPECT_EQ(Rows(request), "42,1,-;7,2,-");
 }
 
 TEST_F(ScanSqlTest, FilesWithoutIdsAreReadByName) {
@@ -159,7 +159,7 @@ TEST_F(ScanSqlTest, HostileNamesAndPathsAreLiteral) {
         {.name = names[i], .type = "BIGINT", .field_id = static_cast<int32_t>(i + 1)});
   }
   RegisterDeletes(R"([{"file_index": 0, "pos": 1}])");
-  for (const std::string& file : {"plain.parquet", "it's [1] *?.parquet", "[a].parquet",
+  for (const char* file : {"plain.parquet", "it's [1] *?.parquet", "[a].parquet",
                                   "p=1,q=2.parquet", "new\nline.parquet", "100%20.parquet"}) {
     SCOPED_TRACE(file);
     const std::string path = Write(file, select, ids);

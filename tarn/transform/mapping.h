@@ -4,12 +4,16 @@
 // input row, or per array element, also for rows that are rejected: a conversion error never stops
 // the batch. outcome.h takes its result apart.
 //
-// Rules. An expression that fails, in `columns` or in any other key, rejects the row
-// (expression_failed). A value that does not fit its declared `type`, or only after rounding a
-// number given as text, decimal or (to an integer type) double, is a cast error: it rejects the row
-// (cast_failed) or becomes NULL, as `on_cast_error` says. `where` drops a row unless it is true;
-// the other rules do not look at dropped rows. Checks run in the order key, expect; the first
-// failure counts.
+// Rules. `where` leaves a row out unless it is true. An expression that fails, in any key of the
+// file, rejects the row (expression_failed). A value that does not fit its declared `type`, or only
+// after rounding a number given as text, decimal or (to an integer type) double, is a cast error: it
+// rejects the row (cast_failed) or becomes NULL, as `on_cast_error` says. The order is where,
+// columns in table order, delete_when, sequence_by, event_time, NULL keys, expectations in file
+// order; the first failure counts.
+//
+// With hdr__cdc_before, an update whose before image is there gives a second row, tarn_before =
+// true, with the same tarn_row: the key as it was before, mapped by the same expressions. Its other
+// columns are those of the after image. Mappings of array elements give no such rows.
 #pragma once
 
 #include <cstdint>
@@ -31,20 +35,38 @@ inline constexpr std::string_view kInputRelation = "tarn_input";
 
 // Hidden columns. tarn_row is the one that the input must have as well.
 inline constexpr std::string_view kRowColumn = "tarn_row";          // int64: order in the batch.
-inline constexpr std::string_view kElementColumn = "tarn_element";  // int64: 0, or index from 0.
+// int64: index of the array element from 0; in nested arrays outer index * 2^31 + inner index.
+inline constexpr std::string_view kElementColumn = "tarn_element";
 inline constexpr std::string_view kBeforeColumn = "tarn_before";    // bool: a before image.
 inline constexpr std::string_view kOutcomeColumn = "tarn_outcome";  // utf8: NULL = good, or code.
 inline constexpr std::string_view kOutcomeTextColumn = "tarn_outcome_text";  // utf8
-inline constexpr std::string_view kLandedColumn = "tarn_landed";  // utf8: JSON, rejected rows only.
 inline constexpr std::string_view kWarningsColumn = "tarn_warnings";      // int64: bit per expect.
 inline constexpr std::string_view kNullChecksColumn = "tarn_null_checks";  // int64: bit per expect.
 inline constexpr std::string_view kNullCastsColumn = "tarn_null_casts";    // int64: how many.
 inline constexpr std::string_view kDeleteColumn = "tarn_delete";           // bool, never NULL.
+inline constexpr std::string_view kEventTimeColumn = "tarn_event_time";    // timestamptz or NULL.
 inline constexpr std::string_view kSequenceColumn = "tarn_sequence";       // With sequence_by.
-inline constexpr std::string_view kEventTimeColumn = "tarn_event_time";    // timestamptz.
 
 /// Landed header columns that go through under their own names when the input has them.
 const std::vector<std::string>& PassedHeaderColumns();
+
+/// Positions of the hidden columns in the result, behind the `mapped` table columns.
+struct ResultLayout {
+  int mapped = 0;
+  bool has_sequence = false;
+  [[nodiscard]] int row() const { return mapped; }
+  [[nodiscard]] int element() const { return mapped + 1; }
+  [[nodiscard]] int before() const { return mapped + 2; }
+  [[nodiscard]] int outcome() const { return mapped + 3; }
+  [[nodiscard]] int outcome_text() const { return mapped + 4; }
+  [[nodiscard]] int warnings() const { return mapped + 5; }
+  [[nodiscard]] int null_checks() const { return mapped + 6; }
+  [[nodiscard]] int null_casts() const { return mapped + 7; }
+  [[nodiscard]] int deleted() const { return mapped + 8; }
+  [[nodiscard]] int event_time() const { return mapped + 9; }
+  [[nodiscard]] int sequence() const { return mapped + 10; }
+  [[nodiscard]] int passed() const { return mapped + (has_sequence ? 11 : 10); }
+};
 
 /// One column of the table.
 struct MappedColumn {
@@ -58,19 +80,24 @@ struct MappedColumn {
 /// Everything needed to run a mapping over batches of one landing schema. A value.
 struct CompiledMapping {
   MappingSpec spec;
-  std::string sql;
-  std::vector<MappedColumn> columns;            // In table order.
-  std::vector<int> key_columns;                 // Indexes in `columns`, in key order.
-  std::vector<std::string> landed_columns;      // Columns of the input that the statement reads.
-  std::vector<std::string> passed_columns;      // Of PassedHeaderColumns(), those there are.
-  std::shared_ptr<arrow::DataType> sequence_type;  // Null without sequence_by.
-  std::shared_ptr<arrow::Schema> result;        // Of the statement: columns, then hidden columns.
+  std::string sql{};  // Without ORDER BY: with RowOrder::kPreserve rows come in input order.
+  std::vector<MappedColumn> columns{};            // In table order.
+  std::vector<int> key_columns{};                 // Indexes in `columns`, in key order.
+  std::vector<std::string> landed_columns{};      // Columns of the input that the statement reads.
+  std::vector<std::string> passed_columns{};      // Of PassedHeaderColumns(), those there are.
+  std::shared_ptr<arrow::DataType> sequence_type{};  // Null without sequence_by.
+  std::shared_ptr<arrow::Schema> result{};        // Of the statement: columns, then hidden columns.
   bool has_elements = false;                    // Rows come from array elements.
+
+  [[nodiscard]] ResultLayout layout() const {
+    return {.mapped = static_cast<int>(columns.size()), .has_sequence = sequence_type != nullptr};
+  }
 };
 
 /// Compiles `spec` against the columns of a landing dataset (hdr__ columns included, tarn_row not).
 ///
-/// `session` parses and binds; nothing is read. Order of the columns: landed ones in source order,
+/// `session` parses and binds; nothing is read, and what was registered as tarn_input is forgotten.
+/// Order of the columns: landed ones in source order,
 /// with replaced ones in place, then added ones. Landed hdr__ columns are left out unless an
 /// expression names them; a column whose array elements are chosen is left out, too.
 /// Errors: kInvalidArgument naming the target, the key of the file and what was found: an expression

@@ -31,7 +31,7 @@ struct RejectedRow {
   int64_t element = 0;
   std::string code;
   std::string text;
-  std::string landed_json;
+  std::string landed_json{};  // Filled by ReadLanded.
 };
 
 struct OutcomeCounts {
@@ -46,7 +46,7 @@ struct OutcomeCounts {
 };
 
 /// One batch of a mapping's result. `good` has the mapped columns (hashed ones as utf8), then
-/// tarn_row, tarn_element, tarn_before, tarn_delete, tarn_sequence (if any), tarn_event_time and
+/// tarn_row, tarn_element, tarn_before, tarn_delete, tarn_event_time, tarn_sequence (if any) and
 /// the passed header columns; rows in the order of the result.
 struct MappedBatch {
   std::shared_ptr<arrow::RecordBatch> good;
@@ -60,6 +60,11 @@ std::shared_ptr<arrow::Schema> GoodSchema(const CompiledMapping& mapping);
 /// Sorts the rows of one batch of the result by their outcome.
 /// Errors: kFailedPrecondition naming the expectation when a row asks the task to stop.
 Result<MappedBatch> SplitOutcome(const CompiledMapping& mapping, const arrow::RecordBatch& batch);
+
+/// Fills `landed_json` of all rows by a second look at the relation tarn_input: the landed columns
+/// as one JSON object, written as row_writer.h does. Call it when the statement's stream has ended.
+/// Errors: kInternal when the relation no longer has one of the rows.
+Status ReadLanded(engine::Session& session, std::vector<RejectedRow>& rows);
 
 /// Adds the counts of another batch.
 void AddCounts(const OutcomeCounts& more, OutcomeCounts& total);

@@ -27,7 +27,8 @@ enum class SchemaAction {
   kAdd,           // New column at the end.
   kWiden,         // The table's column takes the new type.
   kNarrow,        // The table's type stays; a value that does not fit rejects the row.
-  kAddSuffixed,   // Values that do not fit go to a new column `<name>_<type>`, the rest stays.
+  kSuffix,        // Values that do not fit go to the column `<name>_<type>`, the rest stays.
+  kDrop,          // The table's column goes.
   kLeaveOut,      // The mapped column is not written.
   kSuspend,       // The table stops until someone decides.
   kStop,          // The task stops.
@@ -36,14 +37,17 @@ enum class SchemaAction {
 struct SchemaStep {
   SchemaAction action = SchemaAction::kKeep;
   std::string column;                          // Name in the table.
-  std::shared_ptr<arrow::DataType> type;       // After the step; of the mapped column if none.
-  std::shared_ptr<arrow::DataType> from_type;  // In the table before; null for a new column.
-  std::string suffixed_column{};               // For kAddSuffixed.
+  std::shared_ptr<arrow::DataType> type{};     // After the step; of the mapped column if none.
+  std::shared_ptr<arrow::DataType> from_type{};  // In the table before; null for a new column.
+  std::string suffixed_column{};               // For kSuffix.
+  bool suffixed_exists = false;                // It was added by an earlier plan.
   std::string reason{};                        // For people; empty for kKeep.
 };
 
 /// Plans the way from a table's user columns to a mapping's result. Table columns keep their order
-/// and come first; one step per column. Names are compared without case unless `case_sensitive`.
+/// and come first; one step per column, none for a suffixed column that is in use. Names are
+/// compared without case unless `case_sensitive`. A mapped type whose values all fit the table's
+/// is kKeep with the table's type.
 /// Widening: int32 -> int64, float -> double, decimal(p, s) -> decimal(p', s), and the same inside
 /// structs, lists and maps; a new member of a struct is a widening under add_struct_field.
 std::vector<SchemaStep> PlanSchemaChange(const arrow::Schema& table,
@@ -51,7 +55,8 @@ std::vector<SchemaStep> PlanSchemaChange(const arrow::Schema& table,
                                          const SchemaPolicies& policies,
                                          bool case_sensitive = false);
 
-/// True when every value of `from` is a value of `to` and Iceberg allows the change in place.
+/// True when Iceberg (v2) allows a column of type `from` to become one of type `to` in place, new
+/// struct members included, or when the types are equal.
 bool CanWiden(const arrow::DataType& from, const arrow::DataType& to);
 
 }  // namespace tarn::transform

@@ -1,0 +1,28 @@
+// SQL of turning a value into the type of its table column. Pure.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <arrow/type_fwd.h>
+
+#include "tarn/base/status.h"
+
+namespace tarn::transform {
+
+/// How one value is cast.
+struct ColumnCast {
+  std::string cast;   // Of `raw`; NULL where it does not fit. Equal to `raw` when nothing is to do.
+  std::string fails;  // Condition over `raw` and `done`; empty when the cast cannot fail.
+};
+
+/// Cast of the SQL value `raw` of type `from` to `to`; `done` is the SQL name under which the value
+/// of `cast` is at hand in `fails`.
+///
+/// Besides what the engine refuses, these do not fit: text and decimals that would be rounded, a
+/// double with a fraction as an integer, a text beyond the range of float or double.
+/// Errors: kInvalidArgument on a type without counterpart.
+Result<ColumnCast> PlanCast(const std::string& raw, const std::string& done,
+                            const arrow::DataType& from, const arrow::DataType& to);
+
+}  // namespace tarn::transform

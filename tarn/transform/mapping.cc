@@ -1,0 +1,774 @@
+#include "tarn/transform/mapping.h"
+
+#include <algorithm>
+
+#include <arrow/api.h>
+#include <arrow/extension/uuid.h>
+
+#include "tarn/base/arrow_status.h"
+#include "tarn/base/json_text.h"
+#include "tarn/engine/quoting.h"
+#include "tarn/engine/sql_type.h"
+#include "tarn/format/field_type.h"
+#include "tarn/transform/array_path.h"
+#include "tarn/transform/canonical_text.h"
+#include "tarn/transform/column_cast.h"
+#include "tarn/transform/column_plan.h"
+#include "tarn/transform/outcome.h"
+
+namespace tarn::transform {
+namespace {
+
+using engine::LowerCase;
+using engine::QuoteName;
+using engine::QuoteText;
+
+constexpr size_t kExpectationsMax = 62;  // One bit each of an int64.
+constexpr std::string_view kOperation = "hdr__cdc_operation";
+constexpr std::string_view kBeforeImage = "hdr__cdc_before";
+
+/// One way a row leaves the good path, in the order of precedence.
+struct FailureRule {
+  std::string condition;
+  std::string_view code;
+  std::string text;  // SQL.
+};
+
+/// Names inside the statement: a colon keeps them apart from people's names.
+std::string Internal(std::string_view kind, size_t index) {
+  return QuoteName("tarn:" + std::string(kind) + std::to_string(index));
+}
+
+std::string TryStruct(const std::string& expression) {
+  // NULL when the expression fails, else {v}: tells a failure from a NULL value.
+  return "TRY(struct_pack(v := " + expression + "))";
+}
+
+/// Builds the statement of one mapping, stage by stage. Used once.
+class MappingCompiler {
+ public:
+  MappingCompiler(engine::Session& session, const MappingSpec& spec, const arrow::Schema& landed)
+      : session_(session),
+        spec_(spec),
+        landed_(landed),
+        arrays_(landed.field_names()),
+        scope_(landed) {}
+
+  Result<CompiledMapping> Compile();
+
+ private:
+  Status CheckSpec() const;
+  Status PlanExpressions();
+  Status PlanTypes();
+  Status PlanKey();
+  Status PlanLateExpressions();
+  Status AddLate(const std::string& origin, const std::string& text, const std::string& cast);
+  void PlanImages();
+  Status PlanValues();
+  void PlanFailures();
+
+  std::string InputStage() const;
+  std::string WhereStage(const std::string& input) const;
+  std::string ImageStage(const std::string& input) const;
+  std::string ArrayStage(const std::string& input) const;
+  std::string ItemStage(const std::string& input) const;
+  std::string CastStage(const std::string& input) const;
+  std::string NameStage(const std::string& input) const;
+  std::string LateStage(const std::string& input) const;
+  std::string OutcomeStage(const std::string& input) const;
+  Result<std::string> FinalStage(const std::string& input) const;
+
+  /// An expression over mapped and landed columns.
+  struct LateExpression {
+    std::string origin;
+    std::string sql;
+    std::string column;  // Quoted name of {v}.
+  };
+  /// How the value of a leaf is made.
+  struct LeafValue {
+    std::string raw;
+    ColumnCast cast;
+    std::shared_ptr<arrow::DataType> type;
+  };
+
+  std::string BeforeGuard(size_t leaf) const;
+  std::string MaskSum(std::string_view condition_format) const;
+  const LateExpression* FindLate(const std::string& origin) const;
+
+  engine::Session& session_;
+  const MappingSpec& spec_;
+  const arrow::Schema& landed_;
+  ArrayPaths arrays_;
+  NameScope scope_;
+  std::vector<ArrayLevel> levels_;
+  std::string where_;
+  bool where_on_elements_ = false;
+  std::set<std::string> reads_;  // Landed columns the statement needs, lower-case.
+  std::vector<ColumnItem> items_;
+  std::vector<ColumnLeaf> leaves_;
+  std::vector<LeafValue> values_;
+  std::vector<LateExpression> late_;
+  std::vector<int> key_;
+  std::set<std::string> before_columns_;  // Landed columns replaced in a before image.
+  bool has_images_ = false;
+  std::vector<FailureRule> failures_;
+  CompiledMapping out_;
+};
+
+Status MappingCompiler::CheckSpec() const {
+  for (const auto& field : landed_.fields()) {
+    const std::string name = LowerCase(field->name());
+    if (name.starts_with("tarn_") || name.starts_with("tarn:")) {
+      return Status::InvalidArgument("the landed column \"" + field->name() +
+                                     "\" has a reserved name (tarn_…)");
+    }
+  }
+  if (spec_.expect.size() > kExpectationsMax) {
+    return Status::InvalidArgument("expect has " + std::to_string(spec_.expect.size()) +
+                                   " entries, at most " + std::to_string(kExpectationsMax) +
+                                   " are possible");
+  }
+  if (spec_.mode == Mode::kMerge && spec_.key.empty()) {
+    return Status::InvalidArgument("key: mode merge needs at least one key column");
+  }
+  if (spec_.mode == Mode::kAppend && (!spec_.delete_when.empty() || !spec_.sequence_by.empty())) {
+    return Status::InvalidArgument("mode append has no delete_when and no sequence_by");
+  }
+  return Status::Ok();
+}
+
+/// Parses everything over landed columns, and finds the arrays of all expressions.
+Status MappingCompiler::PlanExpressions() {
+  ArrayPaths& arrays = arrays_;
+  for (const ColumnMapping& column : spec_.columns) {
+    arrays.Replace(column.expression);
+  }
+  where_ = arrays.Replace(spec_.where);
+  for (const std::string& text : {spec_.delete_when, spec_.sequence_by, spec_.event_time}) {
+    arrays.Replace(text);
+  }
+  for (const Expectation& expectation : spec_.expect) {
+    arrays.Replace(expectation.check);
+  }
+  TARN_ASSIGN_OR_RETURN(levels_, arrays.Plan(spec_.zip));
+  scope_.AddElements(levels_);
+  for (const ArrayLevel& level : levels_) {
+    if (level.parent.empty()) {
+      reads_.insert(LowerCase(level.names.front()));
+    }
+  }
+  if (!spec_.where.empty()) {
+    Result<engine::ScalarExpression> where = scope_.Check(session_, where_);
+    if (!where.ok()) {
+      return where.status().WithContext("where");
+    }
+    where_ = where->sql;
+    where_on_elements_ = std::any_of(levels_.begin(), levels_.end(), [&](const ArrayLevel& level) {
+      return where_.find(QuoteName(level.column)) != std::string::npos;
+    });
+    reads_.merge(scope_.Reads(*where));
+  }
+  TARN_ASSIGN_OR_RETURN(items_, PlanItems(session_, spec_, landed_, scope_, arrays_, levels_));
+  for (const ColumnItem& item : items_) {
+    reads_.insert(item.reads.begin(), item.reads.end());
+  }
+  for (const std::string& name : PassedHeaderColumns()) {
+    if (scope_.IsLanded(name)) {
+      out_.passed_columns.push_back(name);
+      reads_.insert(name);
+    }
+  }
+  return Status::Ok();
+}
+
+/// Asks the engine for the types of all items, one statement; on failure one by one, to name the
+/// culprit.
+Status MappingCompiler::PlanTypes() {
+  if (items_.empty()) {
+    return Status::InvalidArgument("the mapping gives no column");
+  }
+  const std::string source = " FROM (" + ArrayStage(InputStage()) + ")";
+  std::string all;
+  for (const ColumnItem& item : items_) {
+    all += (all.empty() ? "SELECT " : ", ") + item.sql + " AS " + QuoteName(item.name);
+  }
+  Result<std::shared_ptr<arrow::Schema>> types = session_.Describe(all + source);
+  if (!types.ok()) {
+    TARN_RETURN_IF_ERROR(StatusOf(session_.Describe("SELECT tarn_row" + source)));
+    for (const ColumnItem& item : items_) {
+      const Status one = StatusOf(session_.Describe("SELECT " + item.sql + " AS v" + source));
+      TARN_RETURN_IF_ERROR(one.WithContext(item.origin));
+    }
+    return types.status();
+  }
+  arrow::FieldVector fields = (*types)->fields();
+  for (size_t i = 0; i < items_.size(); ++i) {
+    // The engine shows a column without any value as an integer.
+    const auto landed = landed_.GetFieldByName(items_[i].name);
+    if (items_[i].landed && landed != nullptr && landed->type()->id() == arrow::Type::NA) {
+      fields[i] = landed;
+    }
+  }
+  TARN_ASSIGN_OR_RETURN(leaves_, PlanLeaves(spec_, items_, fields, levels_));
+  for (const ColumnLeaf& leaf : leaves_) {
+    scope_.AddMapped(leaf.name);
+  }
+  return Status::Ok();
+}
+
+Status MappingCompiler::PlanKey() {
+  for (const std::string& name : spec_.key) {
+    const auto found = std::find_if(leaves_.begin(), leaves_.end(), [&](const ColumnLeaf& leaf) {
+      return LowerCase(leaf.name) == LowerCase(name);
+    });
+    if (found == leaves_.end()) {
+      return Status::InvalidArgument("key: there is no column \"" + name + "\" in the table");
+    }
+    const int index = static_cast<int>(found - leaves_.begin());
+    if (std::find(key_.begin(), key_.end(), index) != key_.end()) {
+      return Status::InvalidArgument("key: column \"" + name + "\" is there twice");
+    }
+    const MappedColumn& column = out_.columns[static_cast<size_t>(index)];
+    if (!CanBeKey(*column.type)) {
+      return Status::InvalidArgument("key: column \"" + name + "\" has the type " +
+                                     column.type->ToString() + ", which cannot be a key");
+    }
+    key_.push_back(index);
+  }
+  return Status::Ok();
+}
+
+Status MappingCompiler::AddLate(const std::string& origin, const std::string& text,
+                                const std::string& cast) {
+  if (text.empty()) {
+    return Status::Ok();
+  }
+  Result<engine::ScalarExpression> expression = scope_.Check(session_, arrays_.Replace(text));
+  if (!expression.ok()) {
+    return expression.status().WithContext(origin);
+  }
+  reads_.merge(scope_.Reads(*expression));
+  const std::string sql =
+      cast.empty() ? expression->sql : "CAST(" + expression->sql + " AS " + cast + ")";
+  late_.push_back({origin, sql, Internal("late", late_.size())});
+  return Status::Ok();
+}
+
+Status MappingCompiler::PlanLateExpressions() {
+  TARN_RETURN_IF_ERROR(AddLate("delete_when", spec_.delete_when, "BOOLEAN"));
+  TARN_RETURN_IF_ERROR(AddLate("sequence_by", spec_.sequence_by, ""));
+  TARN_RETURN_IF_ERROR(AddLate("event_time", spec_.event_time, "TIMESTAMP WITH TIME ZONE"));
+  for (const Expectation& expectation : spec_.expect) {
+    if (FindLate("expect." + expectation.name) != nullptr) {
+      return Status::InvalidArgument("expect." + expectation.name + " is there twice");
+    }
+    if (expectation.check.empty()) {
+      return Status::InvalidArgument("expect." + expectation.name + " has no check");
+    }
+    TARN_RETURN_IF_ERROR(AddLate("expect." + expectation.name, expectation.check, "BOOLEAN"));
+  }
+  return Status::Ok();
+}
+
+const MappingCompiler::LateExpression* MappingCompiler::FindLate(const std::string& origin) const {
+  for (const LateExpression& late : late_) {
+    if (late.origin == origin) {
+      return &late;
+    }
+  }
+  return nullptr;
+}
+
+/// Before images matter where the key can change.
+void MappingCompiler::PlanImages() {
+  if (spec_.mode != Mode::kMerge || !levels_.empty() ||
+      !scope_.IsLanded(std::string(kOperation)) || !scope_.IsLanded(std::string(kBeforeImage))) {
+    return;
+  }
+  has_images_ = true;
+  for (const int index : key_) {
+    const ColumnItem& item = items_[leaves_[static_cast<size_t>(index)].item];
+    for (const std::string& name : item.reads) {
+      if (!name.starts_with("hdr__")) {
+        before_columns_.insert(name);
+      }
+    }
+  }
+}
+
+Status MappingCompiler::PlanValues() {
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    const ColumnLeaf& leaf = leaves_[i];
+    const ColumnItem& item = items_[leaf.item];
+    LeafValue value;
+    value.raw = (item.direct ? item.sql : Internal("item", leaf.item) + ".v") + leaf.suffix;
+    Result<std::shared_ptr<arrow::DataType>> type = TableType(*leaf.source_type);
+    if (item.type) {
+      Result<format::FieldType> declared = format::ParseTypeName(*item.type);
+      if (!declared.ok()) {
+        return declared.status().WithContext(leaf.origin + ".type");
+      }
+      type = TableType(*format::ToArrowType(*declared));
+    }
+    if (!type.ok()) {
+      return type.status().WithContext(leaf.origin);
+    }
+    value.type = *type;
+    Result<ColumnCast> cast = PlanCast(Internal("raw", i), Internal("cast", i), *leaf.source_type,
+                                       *value.type);
+    if (!cast.ok()) {
+      return cast.status().WithContext(leaf.origin);
+    }
+    value.cast = *std::move(cast);
+    if (item.hash && !HasCanonicalText(*value.type)) {
+      return Status::InvalidArgument(leaf.origin + ": a value of type " + value.type->ToString() +
+                                     " cannot be hashed");
+    }
+    out_.columns.push_back({.name = leaf.name,
+                            .type = item.hash ? arrow::utf8() : value.type,
+                            .hashed = item.hash});
+    values_.push_back(std::move(value));
+  }
+  return Status::Ok();
+}
+
+/// Prefix of a leaf's conditions: outside of the key a before image cannot fail.
+std::string MappingCompiler::BeforeGuard(size_t leaf) const {
+  const bool key = std::find(key_.begin(), key_.end(), static_cast<int>(leaf)) != key_.end();
+  return has_images_ && !key ? "NOT tarn_before AND " : "";
+}
+
+void MappingCompiler::PlanFailures() {
+  if (!spec_.where.empty()) {
+    failures_.push_back({"\"tarn:where\" IS NULL", kExpressionFailed,
+                         QuoteText("where: the expression failed")});
+  }
+  if (spec_.empty_arrays == EmptyArrays::kDrop) {
+    for (size_t i = 0; i < levels_.size(); ++i) {
+      failures_.push_back({Internal("empty", i), kEmptyArray, "NULL"});
+    }
+  }
+  for (size_t i = 0; i < leaves_.size(); ++i) {
+    const ColumnLeaf& leaf = leaves_[i];
+    if (!items_[leaf.item].direct) {
+      failures_.push_back({BeforeGuard(i) + Internal("item", leaf.item) + " IS NULL",
+                           kExpressionFailed,
+                           QuoteText(leaf.origin + ": the expression failed")});
+    }
+    if (!values_[i].cast.fails.empty() && spec_.on_cast_error == OnCastError::kReject) {
+      failures_.push_back({BeforeGuard(i) + Internal("fails", i), kCastFailed,
+                           QuoteText(leaf.origin + ": ") + " || left(CAST(" + Internal("raw", i) +
+                               " AS VARCHAR), 200) || " +
+                               QuoteText(" is no " + values_[i].type->ToString())});
+    }
+  }
+  const std::string guard = has_images_ ? "NOT tarn_before AND " : "";
+  for (const LateExpression& late : late_) {
+    failures_.push_back({guard + late.column + " IS NULL", kExpressionFailed,
+                         QuoteText(late.origin + ": the expression failed")});
+  }
+  if (spec_.null_keys == NullKeys::kReject) {
+    for (const int index : key_) {
+      const std::string& name = leaves_[static_cast<size_t>(index)].name;
+      failures_.push_back({guard + QuoteName(name) + " IS NULL", kNullKey,
+                           QuoteText("key: column " + name + " is NULL")});
+    }
+  }
+  for (const Expectation& expectation : spec_.expect) {
+    if (expectation.action == ExpectAction::kWarn) {
+      continue;
+    }
+    const std::string_view code = expectation.action == ExpectAction::kDrop ? kExpectationDropped
+                                  : expectation.action == ExpectAction::kReject
+                                      ? kExpectationFailed
+                                      : kExpectationStopped;
+    failures_.push_back(
+        {guard + "NOT " + FindLate("expect." + expectation.name)->column + ".v", code,
+         QuoteText("expect." + expectation.name + ": the check is false")});
+  }
+}
+
+std::string MappingCompiler::InputStage() const {
+  std::string sql = "SELECT tarn_row";
+  for (const auto& field : landed_.fields()) {
+    if (reads_.contains(LowerCase(field->name()))) {
+      sql += ", " + QuoteName(field->name());
+    }
+  }
+  return sql + " FROM " + QuoteName(kInputRelation);
+}
+
+std::string MappingCompiler::WhereStage(const std::string& input) const {
+  return "SELECT * FROM (SELECT *, " + TryStruct("CAST(" + where_ + " AS BOOLEAN)") +
+         " AS \"tarn:where\" FROM (" + input +
+         ")) WHERE \"tarn:where\" IS NULL OR coalesce(\"tarn:where\".v, false)";
+}
+
+/// Structure text of json_transform for one landed column.
+std::string JsonStructure(const arrow::DataType& type) {
+  if (type.id() == arrow::Type::STRUCT) {
+    std::string out;
+    for (const auto& field : type.fields()) {
+      out += (out.empty() ? "" : ",") + JsonString(field->name()) + ":" +
+             JsonStructure(*field->type());
+    }
+    return "{" + out + "}";
+  }
+  if (type.id() == arrow::Type::BINARY) {
+    return "\"VARCHAR\"";
+  }
+  const Result<std::string> sql = engine::SqlTypeOf(type);
+  return JsonString(sql.ok() ? *sql : "VARCHAR");
+}
+
+/// Makes a second row of each update with a before image, in which the columns of the key are those
+/// of the image.
+std::string MappingCompiler::ImageStage(const std::string& input) const {
+  if (!has_images_) {
+    return "SELECT *, false AS tarn_before FROM (" + input + ")";
+  }
+  std::string structure;
+  std::string replaced;
+  for (const auto& field : landed_.fields()) {
+    if (!before_columns_.contains(LowerCase(field->name()))) {
+      continue;
+    }
+    const std::string name = QuoteName(field->name());
+    structure += (structure.empty() ? "" : ",") + JsonString(field->name()) + ":" +
+                 JsonStructure(*field->type());
+    std::string value = "\"tarn:image\"." + name;
+    if (field->type()->id() == arrow::Type::BINARY) {
+      value = "TRY(unhex(" + value + "))";
+    }
+    replaced += (replaced.empty() ? "" : ", ") + std::string("CASE WHEN tarn_before AND ") +
+                "list_contains(\"tarn:names\", " + QuoteText(field->name()) + ") THEN " + value +
+                " ELSE " + name + " END AS " + name;
+  }
+  const std::string images =
+      "SELECT *, unnest(CASE WHEN hdr__cdc_operation = 'U' AND hdr__cdc_before IS NOT NULL AND "
+      "json_valid(hdr__cdc_before) THEN [false, true] ELSE [false] END) AS tarn_before FROM (" +
+      input + ")";
+  if (replaced.empty()) {
+    return images;
+  }
+  const std::string parsed =
+      "SELECT *, CASE WHEN tarn_before THEN json_transform(hdr__cdc_before, " +
+      QuoteText("{" + structure + "}") +
+      ") END AS \"tarn:image\", CASE WHEN tarn_before THEN json_keys(hdr__cdc_before) END AS "
+      "\"tarn:names\" FROM (" + images + ")";
+  return "SELECT * EXCLUDE (\"tarn:image\", \"tarn:names\") REPLACE (" + replaced + ") FROM (" +
+         parsed + ")";
+}
+
+/// Makes one row per element; an empty array gives one row with a NULL element.
+std::string MappingCompiler::ArrayStage(const std::string& input) const {
+  if (levels_.empty()) {
+    return input;
+  }
+  const auto array_of = [this](const ArrayLevel& level) {
+    std::vector<std::string> parts = level.names;
+    for (const ArrayLevel& parent : levels_) {
+      if (parent.path == level.parent) {
+        parts.insert(parts.begin(), parent.column);
+      }
+    }
+    return engine::QuoteNames(parts);
+  };
+  std::string sql = input;
+  std::string together;  // Of zip: all levels at once.
+  std::string lengths;
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    const std::string array = array_of(levels_[i]);
+    const std::string element = QuoteName(levels_[i].column);
+    const std::string empty =
+        "coalesce(len(" + array + "), 0) = 0 AS " + Internal("empty", i);
+    if (spec_.zip) {
+      together += ", unnest(" + array + ") AS " + element + ", " + empty;
+      lengths += "len(" + array + "), ";
+      continue;
+    }
+    sql = "SELECT *, unnest(CASE WHEN len(" + array + ") > 0 THEN " + array +
+          " ELSE [NULL] END) AS " + element + ", unnest(range(greatest(len(" + array +
+          "), 1))) AS " + Internal("index", i) + ", " + empty + " FROM (" + sql + ")";
+  }
+  if (spec_.zip) {
+    sql = "SELECT *" + together + ", unnest(range(greatest(" + lengths + "1))) AS " +
+          Internal("index", 0) + " FROM (" + sql + ")";
+  }
+  return sql;
+}
+
+std::string MappingCompiler::ItemStage(const std::string& input) const {
+  std::string added;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (!items_[i].direct) {
+      added += ", " + TryStruct(items_[i].sql) + " AS " + Internal("item", i);
+    }
+  }
+  return added.empty() ? input : "SELECT *" + added + " FROM (" + input + ")";
+}
+
+std::string MappingCompiler::CastStage(const std::string& input) const {
+  std::string raw;
+  std::string cast;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    raw += ", " + values_[i].raw + " AS " + Internal("raw", i);
+    cast += ", " + values_[i].cast.cast + " AS " + Internal("cast", i);
+  }
+  return "SELECT *" + cast + " FROM (SELECT *" + raw + " FROM (" + input + "))";
+}
+
+/// Gives the values their names, beside the landed columns that later stages read.
+std::string MappingCompiler::NameStage(const std::string& input) const {
+  std::string sql = "SELECT tarn_row, tarn_before";
+  sql += spec_.where.empty() ? "" : ", \"tarn:where\"";
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    sql += ", " + QuoteName(levels_[i].column) + ", " + Internal("empty", i);
+    sql += !spec_.zip || i == 0 ? ", " + Internal("index", i) : "";
+  }
+  std::set<std::string> mapped;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const ColumnCast& cast = values_[i].cast;
+    mapped.insert(LowerCase(leaves_[i].name));
+    const std::string value = Internal("cast", i);
+    sql += ", " + (cast.fails.empty() ? value
+                                      : "CASE WHEN " + cast.fails + " THEN NULL ELSE " + value +
+                                            " END") +
+           " AS " + QuoteName(leaves_[i].name);
+    if (!cast.fails.empty()) {
+      sql += ", " + Internal("raw", i) + ", (" + cast.fails + ") AS " + Internal("fails", i);
+    }
+  }
+  for (size_t i = 0; i < items_.size(); ++i) {
+    sql += items_[i].direct ? "" : ", " + Internal("item", i);
+  }
+  for (const auto& field : landed_.fields()) {
+    const std::string name = LowerCase(field->name());
+    if (reads_.contains(name) && !mapped.contains(name)) {
+      sql += ", " + QuoteName(field->name());
+    }
+  }
+  return sql + " FROM (" + input + ")";
+}
+
+std::string MappingCompiler::LateStage(const std::string& input) const {
+  std::string added;
+  for (const LateExpression& late : late_) {
+    added += ", " + TryStruct(late.sql) + " AS " + late.column;
+  }
+  return added.empty() ? input : "SELECT *" + added + " FROM (" + input + ")";
+}
+
+std::string MappingCompiler::OutcomeStage(const std::string& input) const {
+  std::string cases;
+  for (size_t i = 0; i < failures_.size(); ++i) {
+    cases += " WHEN " + failures_[i].condition + " THEN " + std::to_string(i + 1);
+  }
+  return "SELECT *, " + (cases.empty() ? "NULL::INTEGER" : "CASE" + cases + " END") +
+         " AS \"tarn:failure\" FROM (" + input + ")";
+}
+
+/// Sum of one bit per expectation for which the condition, with its column for $, holds.
+std::string MappingCompiler::MaskSum(std::string_view condition_format) const {
+  std::string sum;
+  for (size_t i = 0; i < spec_.expect.size(); ++i) {
+    std::string condition(condition_format);
+    const std::string& column = FindLate("expect." + spec_.expect[i].name)->column;
+    for (size_t at = condition.find('$'); at != std::string::npos;
+         at = condition.find('$', at + column.size())) {
+      condition.replace(at, 1, column);
+    }
+    sum += (sum.empty() ? "" : " + ") + std::string("CASE WHEN ") + condition + " THEN " +
+           std::to_string(int64_t{1} << i) + "::BIGINT ELSE 0 END";
+  }
+  return sum.empty() ? "0::BIGINT" : "(" + sum + ")::BIGINT";
+}
+
+Result<std::string> MappingCompiler::FinalStage(const std::string& input) const {
+  std::string codes;
+  std::string texts;
+  for (size_t i = 0; i < failures_.size(); ++i) {
+    codes += (codes.empty() ? "" : ", ") + QuoteText(failures_[i].code);
+    texts += " WHEN " + std::to_string(i + 1) + " THEN " + failures_[i].text;
+  }
+  std::string null_casts;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!values_[i].cast.fails.empty() && spec_.on_cast_error == OnCastError::kNull) {
+      null_casts += (null_casts.empty() ? "" : " + ") + std::string("CAST(") +
+                    Internal("fails", i) + " AS BIGINT)";
+    }
+  }
+  std::string element = levels_.empty() ? "0" : Internal("index", 0);
+  if (levels_.size() == 2 && !spec_.zip) {
+    element += " * 2147483648 + " + Internal("index", 1);
+  }
+  std::string sql;
+  for (const ColumnLeaf& leaf : leaves_) {
+    sql += (sql.empty() ? "SELECT " : ", ") + QuoteName(leaf.name);
+  }
+  const auto add = [&sql](const std::string& value, std::string_view name) {
+    sql += ", " + value + " AS " + std::string(name);
+  };
+  add("tarn_row", kRowColumn);
+  add("CAST(" + element + " AS BIGINT)", kElementColumn);
+  add("tarn_before", kBeforeColumn);
+  add(codes.empty() ? "NULL::VARCHAR" : "[" + codes + "][\"tarn:failure\"]", kOutcomeColumn);
+  add(texts.empty() ? "NULL::VARCHAR" : "CAST(CASE \"tarn:failure\"" + texts + " END AS VARCHAR)",
+      kOutcomeTextColumn);
+  add(MaskSum("NOT $.v"), kWarningsColumn);
+  add(MaskSum("$ IS NOT NULL AND $.v IS NULL"), kNullChecksColumn);
+  add(null_casts.empty() ? "0::BIGINT" : "(" + null_casts + ")::BIGINT", kNullCastsColumn);
+  const LateExpression* deleted = FindLate("delete_when");
+  add(deleted == nullptr ? "false" : "coalesce(" + deleted->column + ".v, false)", kDeleteColumn);
+  const LateExpression* time = FindLate("event_time");
+  add(time == nullptr ? "NULL::TIMESTAMP WITH TIME ZONE" : time->column + ".v", kEventTimeColumn);
+  if (const LateExpression* sequence = FindLate("sequence_by"); sequence != nullptr) {
+    Result<std::string> type = engine::SqlTypeOf(*out_.sequence_type);
+    TARN_RETURN_IF_ERROR(type.status().WithContext("sequence_by"));
+    add("CAST(" + sequence->column + ".v AS " + *type + ")", kSequenceColumn);
+  }
+  for (const std::string& name : out_.passed_columns) {
+    add(QuoteName(name), name);
+  }
+  return sql + " FROM (" + input + ")";
+}
+
+Result<CompiledMapping> MappingCompiler::Compile() {
+  out_.spec = spec_;
+  TARN_RETURN_IF_ERROR(CheckSpec());
+  TARN_RETURN_IF_ERROR(PlanExpressions());
+  const auto input_schema = [&]() -> std::shared_ptr<arrow::Schema> {
+    arrow::FieldVector fields = landed_.fields();
+    fields.push_back(arrow::field(std::string(kRowColumn), arrow::int64()));
+    return arrow::schema(fields);
+  };
+  TARN_RETURN_IF_ERROR(session_.RegisterBatches(kInputRelation, input_schema(), {}));
+  TARN_RETURN_IF_ERROR(PlanTypes());
+  TARN_RETURN_IF_ERROR(PlanValues());
+  TARN_RETURN_IF_ERROR(PlanKey());
+  TARN_RETURN_IF_ERROR(PlanLateExpressions());
+  PlanImages();
+  PlanFailures();
+  std::string sql = InputStage();
+  if (!spec_.where.empty() && !where_on_elements_) {
+    sql = WhereStage(sql);
+  }
+  sql = ArrayStage(ImageStage(sql));
+  if (where_on_elements_) {
+    sql = WhereStage(sql);
+  }
+  sql = LateStage(NameStage(CastStage(ItemStage(sql))));
+  if (const LateExpression* sequence = FindLate("sequence_by"); sequence != nullptr) {
+    Result<std::shared_ptr<arrow::Schema>> type =
+        session_.Describe("SELECT " + sequence->column + ".v AS v FROM (" + sql + ")");
+    TARN_RETURN_IF_ERROR(type.status().WithContext("sequence_by"));
+    TARN_ASSIGN_OR_RETURN(out_.sequence_type, TableType(*(*type)->field(0)->type()));
+  }
+  TARN_ASSIGN_OR_RETURN(out_.sql, FinalStage(OutcomeStage(sql)));
+  TARN_ASSIGN_OR_RETURN(out_.result, session_.Describe(out_.sql));
+  out_.key_columns = key_;
+  out_.has_elements = !levels_.empty();
+  for (const auto& field : landed_.fields()) {
+    if (reads_.contains(LowerCase(field->name()))) {
+      out_.landed_columns.push_back(field->name());
+    }
+  }
+  return std::move(out_);
+}
+
+Result<arrow::FieldVector> TableFields(const arrow::FieldVector& fields) {
+  arrow::FieldVector out;
+  for (const auto& field : fields) {
+    TARN_ASSIGN_OR_RETURN(auto type, TableType(*field->type()));
+    out.push_back(arrow::field(field->name(), std::move(type)));
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& PassedHeaderColumns() {
+  static const std::vector<std::string> kColumns = {
+      "hdr__cdc_operation", "hdr__cdc_position",   "hdr__cdc_timestamp",
+      "hdr__cdc_before",    "hdr__event_timestamp", "hdr__kafka_tombstone",
+      "hdr__absent"};
+  return kColumns;
+}
+
+Result<std::shared_ptr<arrow::DataType>> TableType(const arrow::DataType& type) {
+  using Type = std::shared_ptr<arrow::DataType>;
+  switch (type.id()) {
+    case arrow::Type::INT8:
+    case arrow::Type::INT16:
+    case arrow::Type::UINT8:
+    case arrow::Type::UINT16:
+      return arrow::int32();
+    case arrow::Type::UINT32:
+      return arrow::int64();
+    case arrow::Type::UINT64:
+      return arrow::decimal128(20, 0);
+    case arrow::Type::BOOL:
+    case arrow::Type::INT32:
+    case arrow::Type::INT64:
+    case arrow::Type::FLOAT:
+    case arrow::Type::DOUBLE:
+    case arrow::Type::DECIMAL128:
+    case arrow::Type::DATE32:
+      return Type(type.GetSharedPtr());
+    case arrow::Type::NA:
+    case arrow::Type::STRING:
+    case arrow::Type::LARGE_STRING:
+      return arrow::utf8();
+    case arrow::Type::BINARY:
+    case arrow::Type::LARGE_BINARY:
+    case arrow::Type::FIXED_SIZE_BINARY:
+      return arrow::binary();
+    case arrow::Type::TIME32:
+    case arrow::Type::TIME64:
+      return arrow::time64(arrow::TimeUnit::MICRO);
+    case arrow::Type::TIMESTAMP:
+      return arrow::timestamp(arrow::TimeUnit::MICRO,
+                              static_cast<const arrow::TimestampType&>(type).timezone().empty()
+                                  ? ""
+                                  : "UTC");
+    case arrow::Type::LIST:
+    case arrow::Type::LARGE_LIST:
+    case arrow::Type::FIXED_SIZE_LIST: {
+      TARN_ASSIGN_OR_RETURN(
+          auto element,
+          TableType(*static_cast<const arrow::BaseListType&>(type).value_type()));
+      return arrow::list(arrow::field("element", std::move(element)));
+    }
+    case arrow::Type::STRUCT: {
+      TARN_ASSIGN_OR_RETURN(const auto fields, TableFields(type.fields()));
+      return arrow::struct_(fields);
+    }
+    case arrow::Type::MAP: {
+      const auto& map = static_cast<const arrow::MapType&>(type);
+      TARN_ASSIGN_OR_RETURN(auto key, TableType(*map.key_type()));
+      TARN_ASSIGN_OR_RETURN(auto value, TableType(*map.item_type()));
+      return arrow::map(std::move(key), arrow::field("value", std::move(value)));
+    }
+    case arrow::Type::EXTENSION:
+      if (static_cast<const arrow::ExtensionType&>(type).extension_name() == "arrow.uuid") {
+        return arrow::extension::uuid();
+      }
+      break;
+    default:
+      break;
+  }
+  return Status::InvalidArgument("type " + type.ToString() + " has no counterpart in a table");
+}
+
+Result<CompiledMapping> CompileMapping(engine::Session& session, const MappingSpec& spec,
+                                       const arrow::Schema& landed) {
+  Result<CompiledMapping> compiled = MappingCompiler(session, spec, landed).Compile();
+  const Status forgotten = session.Unregister(kInputRelation);
+  if (!compiled.ok()) {
+    return compiled.status().WithContext("transform " + spec.target);
+  }
+  TARN_RETURN_IF_ERROR(forgotten);
+  return compiled;
+}
+
+}  // namespace tarn::transform
