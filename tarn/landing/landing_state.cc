@@ -136,6 +136,20 @@ Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_v
   return state;
 }
 
+Result<format::ColumnSet> ReadColumns(SqlTransaction& sql, std::string_view dataset) {
+  format::ColumnSet columns;
+  TARN_RETURN_IF_ERROR(sql.Query("SELECT columns FROM landing_state WHERE dataset = ?1",
+                                 {std::string(dataset)},
+                                 [&](const SqlRow& row) -> Result<RowAction> {
+                                   if (!row.Text(0).empty()) {
+                                     TARN_ASSIGN_OR_RETURN(columns,
+                                                           format::DecodeColumnSet(row.Text(0)));
+                                   }
+                                   return RowAction::kStop;
+                                 }));
+  return columns;
+}
+
 Status StartState(SqlTransaction& sql, std::string_view dataset, Timestamp first_start) {
   TARN_RETURN_IF_ERROR(sql.Execute(
       "INSERT INTO landing_state (dataset, first_start, complete_until, resume, columns) VALUES "

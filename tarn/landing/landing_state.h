@@ -35,6 +35,8 @@ struct LandingStateChange {
 /// Cost: O(files ever seen).
 Result<std::optional<LandingState>> ReadState(metastore::SqlTransaction& sql,
                                               std::string_view dataset);
+/// The columns alone. Cost: one row.
+Result<format::ColumnSet> ReadColumns(metastore::SqlTransaction& sql, std::string_view dataset);
 /// Records the first start. Errors: kAlreadyExists when it was recorded before.
 Status StartState(metastore::SqlTransaction& sql, std::string_view dataset, Timestamp first_start);
 Status WriteState(metastore::SqlTransaction& sql, std::string_view dataset,

@@ -1,0 +1,50 @@
+// Mapped rows into change rows: operations, times, and key changes as a delete and an insert.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <arrow/type_fwd.h>
+
+#include "tarn/base/status.h"
+#include "tarn/lakehouse/change_batch.h"
+#include "tarn/lakehouse/table_spec.h"
+#include "tarn/landing/dead_letter.h"
+#include "tarn/task/landed_batch.h"
+#include "tarn/transform/mapping.h"
+#include "tarn/transform/outcome.h"
+
+namespace tarn::task {
+
+/// tarn_row of a row: its file in the batch and its position in the file.
+inline constexpr int kRowPositionBits = 40;
+constexpr int64_t InputRow(int64_t file, int64_t position) {
+  return file << kRowPositionBits | position;
+}
+
+struct ChangeSplitOptions {
+  const transform::CompiledMapping* mapping = nullptr;
+  const LandedBatch* landed = nullptr;
+  lakehouse::Mode mode = lakehouse::Mode::kMerge;
+  std::shared_ptr<arrow::Schema> table;  // User columns of the table, in its order and types.
+  std::string task;                      // For dead letters.
+};
+
+struct ChangeSplit {
+  lakehouse::ChangeBatch changes;
+  std::vector<landing::DeadLetter> rejected;  // Rows whose source left values out.
+};
+
+/// Rows must come in the order of tarn_row; the image before an update stands in front of it.
+/// Columns that the mapping lacks become NULL.
+/// Errors: kInternal when rows are out of order; kInvalidArgument naming a column whose values do
+/// not fit the table.
+Result<ChangeSplit> SplitChanges(const ChangeSplitOptions& options,
+                                 const arrow::RecordBatch& good);
+
+/// The dead letter of a row that the mapping rejected.
+landing::DeadLetter MakeDeadLetter(const transform::RejectedRow& row, const std::string& task);
+
+}  // namespace tarn::task

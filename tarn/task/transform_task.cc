@@ -1,0 +1,332 @@
+#include "tarn/task/transform_task.h"
+
+#include <algorithm>
+
+#include <arrow/api.h>
+#include <fmt/format.h>
+
+#include "tarn/base/arrow_status.h"
+#include "tarn/base/crash_point.h"
+#include "tarn/iceberg/schema_arrow.h"
+#include "tarn/lakehouse/internal_schema.h"
+#include "tarn/landing/landing_schema.h"
+#include "tarn/landing/landing_state.h"
+#include "tarn/task/change_split.h"
+#include "tarn/task/landed_relation.h"
+#include "tarn/transform/mapping.h"
+#include "tarn/transform/schema_plan.h"
+
+namespace tarn::task {
+
+namespace {
+
+using transform::CompiledMapping;
+using transform::MappingSpec;
+
+bool Mentions(const MappingSpec& spec, const std::string& column) {
+  const auto in = [&](const std::string& text) { return text.find(column) != std::string::npos; };
+  bool found = in(spec.where) || in(spec.delete_when) || in(spec.event_time);
+  for (const transform::ColumnMapping& mapped : spec.columns) {
+    found = found || mapped.name == column || in(mapped.expression);
+  }
+  for (const transform::Expectation& expectation : spec.expect) {
+    found = found || in(expectation.check);
+  }
+  return found || std::find(spec.key.begin(), spec.key.end(), column) != spec.key.end();
+}
+
+// Columns that only ever were NULL have no type yet: they are taken in when they get one.
+void LeaveOutUntyped(const std::vector<format::Field>& fields, MappingSpec& spec) {
+  for (const format::Field& field : fields) {
+    if (field.type.detail == format::FieldDetail::kUntyped && !Mentions(spec, field.name)) {
+      spec.drop.push_back(field.name);
+    }
+  }
+}
+
+Result<iceberg::Schema> UsersOf(const CompiledMapping& mapping) {
+  iceberg::Schema users;
+  int32_t id = 1;
+  for (const transform::MappedColumn& column : mapping.columns) {
+    TARN_ASSIGN_OR_RETURN(const iceberg::Schema one,
+                          iceberg::FromArrowSchema(arrow::Schema(
+                              {arrow::field(column.name, column.type, /*nullable=*/true)})));
+    iceberg::SchemaField field = one.fields.front();
+    field.id = id++;
+    users.fields.push_back(std::move(field));
+  }
+  return users;
+}
+
+}  // namespace
+
+struct TransformTask::State {
+  pipeline::TransformSpec spec;
+  std::vector<TransformInput> inputs;
+  TransformDeps deps;
+  std::unique_ptr<engine::Session> session;
+  std::unique_ptr<lakehouse::TargetTable> table;
+  TransformProgress progress;
+
+  State(pipeline::TransformSpec transform_spec, std::vector<TransformInput> transform_inputs,
+        TransformDeps transform_deps)
+      : spec(std::move(transform_spec)),
+        inputs(std::move(transform_inputs)),
+        deps(std::move(transform_deps)) {}
+
+  Result<bool> StepInput(const TransformInput& input);
+  Result<CompiledMapping> Compile(const std::vector<format::Field>& fields);
+  Status FitToTable(MappingSpec& mapping, const CompiledMapping& compiled);
+  Status Append(const TransformInput& input, const LandedBatch& batch,
+                const CompiledMapping& mapping);
+  Status AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
+                    lakehouse::ChangesWriter& writer, std::vector<landing::DeadLetter>& letters,
+                    const arrow::Schema& users);
+  Status ApplyIfDue();
+  Status Apply();
+};
+
+// What a changed input means for an existing table; fills in what the mapping has to respect.
+Status TransformTask::State::FitToTable(MappingSpec& mapping, const CompiledMapping& compiled) {
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, table->Load());
+  TARN_ASSIGN_OR_RETURN(
+      const std::shared_ptr<arrow::Schema> users,
+      iceberg::ToArrowSchema(lakehouse::UserSchema(loaded.metadata->CurrentSchema())));
+  for (const transform::SchemaStep& step : transform::PlanSchemaChange(
+           *users, compiled.columns, spec.schema_policies, spec.case_sensitive)) {
+    switch (step.action) {
+      case transform::SchemaAction::kKeep:
+      case transform::SchemaAction::kAdd:
+      case transform::SchemaAction::kWiden:
+        break;
+      case transform::SchemaAction::kNarrow: {
+        TARN_ASSIGN_OR_RETURN(const format::FieldType type,
+                              format::FromArrowType(*step.from_type));
+        auto known = std::find_if(mapping.columns.begin(), mapping.columns.end(),
+                                  [&](const auto& column) { return column.name == step.column; });
+        if (known == mapping.columns.end()) {
+          known = mapping.columns.insert(known, {.name = step.column, .expression = {}});
+        }
+        known->type = format::FormatTypeName(type);
+        break;
+      }
+      case transform::SchemaAction::kLeaveOut:
+        mapping.drop.push_back(step.column);
+        break;
+      case transform::SchemaAction::kDrop:
+      case transform::SchemaAction::kSuffix:
+      case transform::SchemaAction::kSuspend:
+      case transform::SchemaAction::kStop:
+        return Status::FailedPrecondition(
+            fmt::format("column {}: {}", step.column, step.reason));
+    }
+  }
+  return Status::Ok();
+}
+
+Result<CompiledMapping> TransformTask::State::Compile(const std::vector<format::Field>& fields) {
+  MappingSpec mapping = spec.mapping;
+  LeaveOutUntyped(fields, mapping);
+  const std::shared_ptr<arrow::Schema> landed = format::ToArrowSchema(fields);
+  TARN_ASSIGN_OR_RETURN(CompiledMapping compiled,
+                        transform::CompileMapping(*session, mapping, *landed));
+  if (!table->exists()) {
+    return compiled;
+  }
+  const MappingSpec before = mapping;
+  TARN_RETURN_IF_ERROR(FitToTable(mapping, compiled));
+  return mapping == before ? Result<CompiledMapping>(std::move(compiled))
+                           : transform::CompileMapping(*session, mapping, *landed);
+}
+
+Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
+                                        lakehouse::ChangesWriter& writer,
+                                        std::vector<landing::DeadLetter>& letters,
+                                        const arrow::Schema& users) {
+  const ChangeSplitOptions split_options{.mapping = &mapping,
+                                         .landed = &batch,
+                                         .mode = spec.table.mode,
+                                         .table = std::make_shared<arrow::Schema>(users),
+                                         .task = spec.name};
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::ArrowStream> stream,
+                        session->Query(mapping.sql));
+  std::shared_ptr<arrow::RecordBatch> carried;  // A before image whose update comes next.
+  while (true) {
+    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> mapped, stream->Next());
+    if (mapped == nullptr) {
+      break;
+    }
+    TARN_ASSIGN_OR_RETURN(transform::MappedBatch outcome,
+                          transform::SplitOutcome(mapping, *mapped));
+    for (const transform::RejectedRow& row : outcome.rejected) {
+      letters.push_back(MakeDeadLetter(row, spec.name));
+    }
+    progress.counts.filtered += outcome.counts.dropped + outcome.counts.empty_arrays;
+    progress.counts.null_casts += outcome.counts.null_casts;
+    for (const auto& [name, count] : outcome.counts.null_checks) {
+      progress.counts.null_checks += count;
+    }
+    if (outcome.good == nullptr || outcome.good->num_rows() == 0) {
+      continue;
+    }
+    std::shared_ptr<arrow::RecordBatch> good = outcome.good;
+    if (carried != nullptr) {
+      TARN_ASSIGN_OR_RETURN(good, arrow::ConcatenateRecordBatches({carried, good}));
+      carried.reset();
+    }
+    const auto before = std::dynamic_pointer_cast<arrow::BooleanArray>(
+        good->GetColumnByName(std::string(transform::kBeforeColumn)));
+    const int64_t last = good->num_rows() - 1;
+    if (before != nullptr && !before->IsNull(last) && before->Value(last)) {
+      carried = good->Slice(last);
+      good = good->Slice(0, last);
+    }
+    TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(split_options, *good));
+    std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(letters));
+    if (split.changes.rows->num_rows() > 0) {
+      TARN_RETURN_IF_ERROR(writer.Write(split.changes));
+    }
+  }
+  return Status::Ok();
+}
+
+Status TransformTask::State::Append(const TransformInput& input, const LandedBatch& batch,
+                                    const CompiledMapping& mapping) {
+  const catalog::CatalogDeps& deps_of_catalog = deps.catalog.deps();
+  TARN_ASSIGN_OR_RETURN(const iceberg::Schema users, UsersOf(mapping));
+  TARN_RETURN_IF_ERROR(table->EnsureColumns(users));
+  const Timestamp now = deps_of_catalog.clock.Now();
+  TARN_ASSIGN_OR_RETURN(const lakehouse::TargetTable::ChangesSession changes,
+                        table->OpenChanges(now));
+  TARN_ASSIGN_OR_RETURN(
+      const std::shared_ptr<arrow::Schema> table_schema,
+      iceberg::ToArrowSchema(
+          lakehouse::UserSchema(changes.table.metadata->CurrentSchema())));
+  std::vector<landing::DeadLetter> letters;
+  if (!batch.files.empty()) {
+    TARN_RETURN_IF_ERROR(AppendRows(mapping, batch, *changes.writer, letters, *table_schema));
+  }
+  lakehouse::AppendCommit commit;
+  TARN_ASSIGN_OR_RETURN(commit.written, changes.writer->Close());
+  commit.inputs = {{.dataset = input.dataset.ToString(), .transaction = batch.newest->ToString()}};
+  commit.now = now;
+  std::optional<dataset::StoredFile> letter_file;
+  if (!letters.empty()) {
+    TARN_ASSIGN_OR_RETURN(letter_file,
+                          landing::WriteDeadLetters(deps_of_catalog.warehouse,
+                                                    deps_of_catalog.uuids, input.rejected, letters,
+                                                    now));
+  }
+  commit.also = [&](metastore::SqlTransaction& sql) -> Status {
+    if (deps.fence) {
+      TARN_RETURN_IF_ERROR(deps.fence(sql));
+    }
+    if (!letter_file) {
+      return Status::Ok();
+    }
+    dataset::CommitFilesRequest request;
+    request.dataset = input.rejected;
+    request.files = {*letter_file};
+    request.commit.by = spec.name;
+    TARN_RETURN_IF_ERROR(deps.datasets.CommitFiles(sql, request));
+    return Status::Ok();
+  };
+  const int64_t written = commit.written.row_count;
+  TARN_RETURN_IF_ERROR(table->CommitAppend(std::move(commit)));
+  progress.counts.rows_in += batch.rows;
+  progress.counts.rows_out += written;
+  progress.counts.rejected += static_cast<int64_t>(letters.size());
+  if (!batch.files.empty()) {
+    progress.data_updated_to = batch.files.back().committed;
+  }
+  return Status::Ok();
+}
+
+Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
+  TARN_ASSIGN_OR_RETURN(const std::optional<std::string> consumed_text,
+                        table->ReadInput(input.dataset.ToString()));
+  std::optional<dataset::TransactionRid> consumed;
+  if (consumed_text) {
+    TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*consumed_text));
+  }
+  TARN_ASSIGN_OR_RETURN(
+      const LandedBatch batch,
+      ReadLandedBatch(deps.datasets, deps.database, input.dataset, consumed, spec.batch));
+  if (!batch.newest) {
+    return false;
+  }
+  format::ColumnSet columns;
+  TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(columns, landing::ReadColumns(sql, input.dataset.ToString()));
+    return Status::Ok();
+  }));
+  const std::vector<format::Field> fields = landing::LandingFields(input.landing, columns);
+  TARN_ASSIGN_OR_RETURN(const CompiledMapping mapping, Compile(fields));
+  if (!batch.files.empty()) {
+    TARN_RETURN_IF_ERROR(
+        RegisterLanded(*session, deps.catalog.deps().warehouse, batch, fields));
+  }
+  TARN_RETURN_IF_ERROR(Append(input, batch, mapping));
+  progress.lag_rows = batch.rows_left;
+  return true;
+}
+
+Status TransformTask::State::Apply() {
+  TARN_ASSIGN_OR_RETURN(const std::optional<lakehouse::CommittedApply> applied,
+                        table->Apply(deps.catalog.deps().clock.Now()));
+  if (applied) {
+    ++progress.counts.applies;
+    progress.counts.noop_deletes += applied->counts.noop_deletes;
+  }
+  TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork work, table->ReadUnapplied());
+  progress.unapplied = work.rows;
+  return Status::Ok();
+}
+
+Status TransformTask::State::ApplyIfDue() {
+  TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork work, table->ReadUnapplied());
+  progress.unapplied = work.rows;
+  if (!lakehouse::IsApplyDue(work, spec.table.apply, deps.catalog.deps().clock.Now())) {
+    return Status::Ok();
+  }
+  return Apply();
+}
+
+TransformTask::TransformTask(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TransformTask::~TransformTask() = default;
+
+Result<std::unique_ptr<TransformTask>> TransformTask::Open(pipeline::TransformSpec spec,
+                                                           std::vector<TransformInput> inputs,
+                                                           lakehouse::TargetPlace place,
+                                                           TransformDeps deps) {
+  auto state = std::make_unique<State>(std::move(spec), std::move(inputs), std::move(deps));
+  TARN_ASSIGN_OR_RETURN(state->session, state->deps.engine.OpenSession());
+  TARN_ASSIGN_OR_RETURN(state->table,
+                        lakehouse::TargetTable::Open(state->spec.table, std::move(place),
+                                                     state->deps.catalog));
+  return std::unique_ptr<TransformTask>(new TransformTask(std::move(state)));
+}
+
+Result<TransformProgress> TransformTask::Step() {
+  state_->progress.caught_up = true;
+  for (const TransformInput& input : state_->inputs) {
+    const Result<bool> stepped = state_->StepInput(input);
+    if (!stepped.ok()) {
+      return stepped.status().WithContext("transform " + state_->spec.name);
+    }
+    state_->progress.caught_up = state_->progress.caught_up && !*stepped;
+  }
+  TARN_RETURN_IF_ERROR(state_->ApplyIfDue());
+  return state_->progress;
+}
+
+Result<TransformProgress> TransformTask::ApplyNow() {
+  TARN_RETURN_IF_ERROR(state_->Apply());
+  return state_->progress;
+}
+
+void TransformTask::Cancel() { state_->session->Interrupt(); }
+
+lakehouse::TargetTable& TransformTask::table() { return *state_->table; }
+
+}  // namespace tarn::task

@@ -1,0 +1,85 @@
+// TransformTask: from landing datasets to one target table: reads what landed, maps it, appends it
+// as changes, and applies changes when they are due.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tarn/base/status.h"
+#include "tarn/catalog/catalog.h"
+#include "tarn/dataset/dataset_store.h"
+#include "tarn/engine/engine.h"
+#include "tarn/lakehouse/target_table.h"
+#include "tarn/pipeline/pipeline_spec.h"
+#include "tarn/task/landed_batch.h"
+#include "tarn/transform/outcome.h"
+
+namespace tarn::task {
+
+/// A landing task that the transform reads, and its datasets.
+struct TransformInput {
+  landing::LandingSpec landing;
+  dataset::DatasetRid dataset;
+  dataset::DatasetRid rejected;
+};
+
+struct TransformDeps {
+  metastore::Database& database;
+  dataset::DatasetStore& datasets;
+  catalog::Catalog& catalog;
+  engine::Engine& engine;
+  /// Checks in a commit's SQL transaction that the task may still commit; may be empty.
+  metastore::SqlFunction fence;
+};
+
+/// Counted since the task was opened.
+struct TransformCounts {
+  int64_t rows_in = 0;
+  int64_t rows_out = 0;
+  int64_t rejected = 0;
+  int64_t filtered = 0;  // By where, expectations and empty arrays.
+  int64_t null_casts = 0;
+  int64_t null_checks = 0;
+  int64_t noop_deletes = 0;
+  int64_t applies = 0;
+};
+
+struct TransformProgress {
+  TransformCounts counts;
+  int64_t unapplied = 0;
+  int64_t lag_rows = 0;           // Landed and not yet read, where known.
+  Timestamp data_updated_to{};    // Commit time of the newest landing transaction read.
+  bool caught_up = false;
+};
+
+/// One owner thread.
+class TransformTask {
+ public:
+  /// Errors: those of TargetTable::Open.
+  static Result<std::unique_ptr<TransformTask>> Open(pipeline::TransformSpec spec,
+                                                     std::vector<TransformInput> inputs,
+                                                     lakehouse::TargetPlace place,
+                                                     TransformDeps deps);
+  ~TransformTask();
+  TransformTask(const TransformTask&) = delete;
+  TransformTask& operator=(const TransformTask&) = delete;
+
+  /// Appends at most one batch per input, then applies if that is due.
+  Result<TransformProgress> Step();
+  /// Applies everything that is unapplied.
+  Result<TransformProgress> ApplyNow();
+  /// Stops a running query soon; later calls fail with kCancelled. Threads: any.
+  void Cancel();
+
+  [[nodiscard]] lakehouse::TargetTable& table();
+
+ private:
+  struct State;
+  explicit TransformTask(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tarn::task
