@@ -1,8 +1,8 @@
 #include "tarn/iceberg/commit.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
+
+#include <fmt/format.h>
 
 #include "tarn/iceberg/snapshot_update.h"
 #include "tarn/iceberg/table_metadata_json.h"
@@ -48,8 +48,7 @@ Result<std::string> ReadMetadataFile(storage::ObjectStore& store, const std::str
   TARN_ASSIGN_OR_RETURN(const std::string key, KeyOf(store, location));
   Result<std::string> text = storage::ReadObject(store, key);
   if (!text.ok() && text.status().code() == ErrorCode::kNotFound) {
-    return Status::NotFound(
-        fmt::format("Failed to open input stream for file: {}", location));
+    return Status::NotFound(fmt::format("Failed to open input stream for file: {}", location));
   }
   return text;
 }

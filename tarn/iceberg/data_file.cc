@@ -1,10 +1,10 @@
 #include "tarn/iceberg/data_file.h"
 
-#include <arrow/api.h>
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
+
+#include <arrow/api.h>
+#include <fmt/format.h>
 
 #include "tarn/iceberg/transform.h"
 
@@ -98,8 +98,9 @@ MetricsConfig MetricsConfig::From(const std::map<std::string, std::string>& prop
                                   const std::vector<int32_t>& sort_column_ids) {
   MetricsConfig config;
   const auto given = properties.find(std::string(kDefaultKey));
-  const Result<MetricsMode> otherwise =
-      given == properties.end() ? Result<MetricsMode>(MetricsMode{}) : ParseMetricsMode(given->second);
+  const Result<MetricsMode> otherwise = given == properties.end()
+                                            ? Result<MetricsMode>(MetricsMode{})
+                                            : ParseMetricsMode(given->second);
   config.otherwise = otherwise.ok() ? *otherwise : MetricsMode{};
   if (given == properties.end() || !otherwise.ok()) {
     int64_t leaves = 0;

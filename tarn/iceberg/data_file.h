@@ -45,8 +45,8 @@ struct DataFileOptions {
   MetricsConfig metrics;
 };
 
-/// Bounds are kept for leaves outside lists and maps, never NaN, a zero as -0.0 below and +0.0 above.
-/// Errors: kInvalidArgument when a statistic is not of its column's type.
+/// Bounds are kept for leaves outside lists and maps, never NaN, a zero as -0.0 below and +0.0
+/// above. Errors: kInvalidArgument when a statistic is not of its column's type.
 Result<DataFile> MakeDataFile(const Schema& schema, const format::FileStatistics& statistics,
                               const DataFileOptions& options);
 

@@ -28,8 +28,8 @@ DeleteIndex DeleteIndex::Build(const TableMetadata& metadata,
   DeleteIndex index;
   for (const ManifestEntry* entry : entries) {
     const DataFile& file = entry->data_file;
-    auto deletes = std::make_shared<const DeleteFile>(
-        DeleteFile{file, entry->sequence_number.value_or(0)});
+    auto deletes =
+        std::make_shared<const DeleteFile>(DeleteFile{file, entry->sequence_number.value_or(0)});
     ++index.size_;
     if (file.content == DataFileContent::kEqualityDeletes) {
       const PartitionSpec* spec = metadata.FindSpec(file.spec_id);

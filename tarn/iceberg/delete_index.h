@@ -22,8 +22,8 @@ struct DeleteFile {
 };
 using DeleteFilePtr = std::shared_ptr<const DeleteFile>;
 
-/// The one data file that a position delete file is about: its referenced_data_file, else equal full
-/// bounds of file_path. Empty when it may cover several.
+/// The one data file that a position delete file is about: its referenced_data_file, else equal
+/// full bounds of file_path. Empty when it may cover several.
 std::optional<std::string> ReferencedDataFile(const DataFile& delete_file);
 
 /// Built once per scan; immutable afterwards.

@@ -1,8 +1,8 @@
 #include "tarn/iceberg/expression.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace tarn::iceberg {
 namespace {
@@ -59,10 +59,25 @@ ExpressionKind Negate(ExpressionKind kind) {
 }
 
 std::string_view KindText(ExpressionKind kind) {
-  static constexpr std::string_view kTexts[] = {
-      "true", "false",    "and",    "or", "not", "is null", "is not null", "is nan", "is not nan",
-      "=",    "!=",       "<",      "<=", ">",   ">=",      "in",          "not in", "starts with",
-      "does not start with"};
+  static constexpr std::string_view kTexts[] = {"true",
+                                                "false",
+                                                "and",
+                                                "or",
+                                                "not",
+                                                "is null",
+                                                "is not null",
+                                                "is nan",
+                                                "is not nan",
+                                                "=",
+                                                "!=",
+                                                "<",
+                                                "<=",
+                                                ">",
+                                                ">=",
+                                                "in",
+                                                "not in",
+                                                "starts with",
+                                                "does not start with"};
   return kTexts[static_cast<size_t>(kind)];
 }
 
@@ -129,8 +144,8 @@ Result<Expression> BindPredicate(Expression e, const Schema& schema, CaseRule ru
       return Status::InvalidArgument(fmt::format(
           "filter: column '{}' is compared with null; ask for 'is null' instead", e.column));
     }
-    const Type from = e.value_type.value_or(
-        IsLiteralOf(field->type, value) ? field->type : GuessType(value));
+    const Type from =
+        e.value_type.value_or(IsLiteralOf(field->type, value) ? field->type : GuessType(value));
     if (SamePhysical(from, field->type)) {
       continue;
     }
@@ -150,8 +165,8 @@ Result<Expression> BindPredicate(Expression e, const Schema& schema, CaseRule ru
   return e;
 }
 
-Result<Expression> BindNode(const Expression& e, const Schema& schema, CaseRule rule,
-                            bool negated, int depth) {
+Result<Expression> BindNode(const Expression& e, const Schema& schema, CaseRule rule, bool negated,
+                            int depth) {
   if (depth > 500) {
     return Status::InvalidArgument("filter: nested deeper than 500");
   }
@@ -315,8 +330,8 @@ bool Matches(const Expression& e, const Literal& value) {
   }
 }
 
-Expression ResidualOf(const Expression& expression, const Schema& schema,
-                      const PartitionSpec& spec, const PartitionValues& values) {
+Expression ResidualOf(const Expression& expression, const Schema& schema, const PartitionSpec& spec,
+                      const PartitionValues& values) {
   if (IsLogical(expression.kind)) {
     std::vector<Expression> children;
     for (const Expression& child : expression.children) {

@@ -82,12 +82,12 @@ bool MustMatchFile(const Expression& expression, const Schema& schema, const Dat
 bool MayMatchPartition(const Expression& expression, const Schema& schema,
                        const PartitionSpec& spec, const PartitionValues& values);
 /// False only when no file of the manifest can match, by its partition summaries.
-bool MayMatchManifest(const Expression& expression, const Schema& schema,
-                      const PartitionSpec& spec, const ManifestFile& manifest);
+bool MayMatchManifest(const Expression& expression, const Schema& schema, const PartitionSpec& spec,
+                      const ManifestFile& manifest);
 /// What is left to check on rows of a partition: predicates that identity partition values decide
 /// are gone.
-Expression ResidualOf(const Expression& expression, const Schema& schema,
-                      const PartitionSpec& spec, const PartitionValues& values);
+Expression ResidualOf(const Expression& expression, const Schema& schema, const PartitionSpec& spec,
+                      const PartitionValues& values);
 /// Evaluates on one value: the predicate of a leaf.
 bool Matches(const Expression& predicate, const Literal& value);
 

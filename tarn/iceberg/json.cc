@@ -1,8 +1,8 @@
 #include "tarn/iceberg/json.h"
 
-#include <fmt/format.h>
-
 #include <limits>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace tarn::iceberg {
@@ -83,8 +83,8 @@ Result<const Json*> JsonObject::Get(std::string_view key) const {
 }
 
 Status JsonObject::Error(std::string_view key, std::string_view expected, const Json& found) const {
-  return Status::InvalidArgument(fmt::format("{}: member '{}' must be {}, found {}", what_, key,
-                                             expected, Shorten(found)));
+  return Status::InvalidArgument(
+      fmt::format("{}: member '{}' must be {}, found {}", what_, key, expected, Shorten(found)));
 }
 
 namespace {

@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "tarn/base/status.h"
 
@@ -20,13 +21,14 @@ using Json = nlohmann::ordered_json;
 /// Members of an object that this code does not know, as JSON text: written back unchanged.
 using UnknownMembers = std::map<std::string, std::string>;
 
-/// Parses a document; `what` names it in the error. Errors: kInvalidArgument, also beyond 200 levels.
+/// Parses a document; `what` names it in the error. Errors: kInvalidArgument, also beyond 200
+/// levels.
 Result<Json> ParseJson(std::string_view text, std::string_view what);
 /// Compact text; bytes that are not UTF-8 become U+FFFD.
 std::string DumpJson(const Json& json);
 
-/// Reads members of one JSON object. Errors: kInvalidArgument naming `what`, the member and what was
-/// found. Lifetime: borrows both arguments.
+/// Reads members of one JSON object. Errors: kInvalidArgument naming `what`, the member and what
+/// was found. Lifetime: borrows both arguments.
 class JsonObject {
  public:
   /// Errors: kInvalidArgument unless `json` is an object.

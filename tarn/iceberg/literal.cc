@@ -1,11 +1,11 @@
 #include "tarn/iceberg/literal.h"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "tarn/base/check.h"
 
@@ -172,8 +172,7 @@ bool IsLiteralOf(const Type& type, const Literal& literal) {
       return unscaled != nullptr && *unscaled < limit && *unscaled > -limit;
     }
     case Physical::kBytes:
-      return text != nullptr &&
-             (type.id != TypeId::kUuid || text->size() == 16) &&
+      return text != nullptr && (type.id != TypeId::kUuid || text->size() == 16) &&
              (type.id != TypeId::kFixed || text->size() == static_cast<size_t>(type.length));
     case Physical::kNone:
       return false;
@@ -368,8 +367,7 @@ std::string TruncateLower(const Type& type, std::string_view value, int32_t leng
   return std::string(value.substr(0, PrefixSize(type, value, length)));
 }
 
-std::optional<std::string> TruncateUpper(const Type& type, std::string_view value,
-                                         int32_t length) {
+std::optional<std::string> TruncateUpper(const Type& type, std::string_view value, int32_t length) {
   const size_t size = PrefixSize(type, value, length);
   if (size == value.size()) {
     return std::string(value);

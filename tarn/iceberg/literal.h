@@ -50,7 +50,8 @@ struct PartitionValuesHash {
   size_t operator()(const PartitionValues& values) const;
 };
 
-/// Binary single-value form (bounds). Errors: kInvalidArgument when null, nested, or of another type.
+/// Binary single-value form (bounds). Errors: kInvalidArgument when null, nested, or of another
+/// type.
 Result<std::string> EncodeLiteral(const Type& type, const Literal& literal);
 /// Reads the binary form; 4 bytes where 8 are expected are a value from before a promotion.
 /// Errors: kCorruption on a length that does not fit the type.

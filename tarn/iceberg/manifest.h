@@ -27,8 +27,8 @@ struct DataFile {
   PartitionValues partition;
   int64_t record_count = 0;
   int64_t file_size_bytes = 0;
-  FieldMap<int64_t> column_sizes;       // Compressed bytes by leaf field id.
-  FieldMap<int64_t> value_counts;       // Nulls and NaN included.
+  FieldMap<int64_t> column_sizes;  // Compressed bytes by leaf field id.
+  FieldMap<int64_t> value_counts;  // Nulls and NaN included.
   FieldMap<int64_t> null_value_counts;
   FieldMap<int64_t> nan_value_counts;
   FieldMap<std::string> lower_bounds;  // Binary single values; may be truncated.
@@ -37,7 +37,7 @@ struct DataFile {
   std::vector<int64_t> split_offsets;
   std::vector<int32_t> equality_ids;
   std::optional<int32_t> sort_order_id;
-  std::optional<int64_t> first_row_id;  // Version 3.
+  std::optional<int64_t> first_row_id;              // Version 3.
   std::optional<std::string> referenced_data_file;  // Position deletes of one data file.
   std::optional<int64_t> content_offset;            // Deletion vectors.
   std::optional<int64_t> content_size_bytes;
@@ -52,8 +52,8 @@ enum class ManifestStatus : uint8_t { kExisting = 0, kAdded = 1, kDeleted = 2 };
 /// One file in one manifest. Numbers are as read after inheritance, or as to be written.
 struct ManifestEntry {
   ManifestStatus status = ManifestStatus::kAdded;
-  std::optional<int64_t> snapshot_id;           // That added it, or that deleted it.
-  std::optional<int64_t> sequence_number;       // Data sequence number.
+  std::optional<int64_t> snapshot_id;      // That added it, or that deleted it.
+  std::optional<int64_t> sequence_number;  // Data sequence number.
   std::optional<int64_t> file_sequence_number;
   DataFile data_file;
 

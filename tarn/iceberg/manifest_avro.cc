@@ -2,11 +2,10 @@
 #include "tarn/iceberg/manifest_avro.h"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
-#include "tarn/iceberg/avro.h"
-#include "tarn/iceberg/manifest_schema.h"
+#include "tarn/iceberg/codec/avro.h"
+#include "tarn/iceberg/codec/manifest_schema.h"
 
 namespace tarn::iceberg {
 namespace {
@@ -171,8 +170,8 @@ Status CheckEntry(const ManifestEntry& entry, const ManifestHeader& header,
     return fail("row count and size cannot be negative");
   }
   if (file.partition.size() != types.size()) {
-    return fail(fmt::format("{} partition values for spec {} with {} fields",
-                            file.partition.size(), header.spec.spec_id, types.size()));
+    return fail(fmt::format("{} partition values for spec {} with {} fields", file.partition.size(),
+                            header.spec.spec_id, types.size()));
   }
   for (size_t i = 0; i < types.size(); ++i) {
     if (!IsLiteralOf(types[i], file.partition[i])) {

@@ -33,8 +33,8 @@ struct EncodedManifest {
 inline constexpr int64_t kUnassignedSequenceNumber = -1;
 
 /// Encodes entries as given; ADDED ones without numbers inherit. `snapshot_id`: added_snapshot_id.
-/// Errors: kInvalidArgument naming a file whose partition values do not fit the spec, or an EXISTING
-/// or DELETED entry without numbers.
+/// Errors: kInvalidArgument naming a file whose partition values do not fit the spec, or an
+/// EXISTING or DELETED entry without numbers.
 Result<EncodedManifest> EncodeManifest(const ManifestHeader& header, int64_t snapshot_id,
                                        const std::vector<ManifestEntry>& entries);
 
@@ -47,8 +47,8 @@ struct DecodedManifest {
 /// `spec`: gives the order of the partition values; `spec_id` of every file is that of it.
 Result<DecodedManifest> DecodeManifest(std::string_view bytes, const PartitionSpec& spec);
 
-/// Fills in what entries inherit from their manifest. Errors: kCorruption for an EXISTING or DELETED
-/// entry without numbers in a version 2 manifest.
+/// Fills in what entries inherit from their manifest. Errors: kCorruption for an EXISTING or
+/// DELETED entry without numbers in a version 2 manifest.
 Status InheritFrom(const ManifestFile& manifest, int32_t format_version,
                    std::vector<ManifestEntry>& entries);
 

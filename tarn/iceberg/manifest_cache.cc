@@ -1,10 +1,10 @@
 #include "tarn/iceberg/manifest_cache.h"
 
-#include <fmt/format.h>
-
 #include <list>
 #include <mutex>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "tarn/iceberg/manifest_avro.h"
 
@@ -114,8 +114,7 @@ Result<ManifestList> ManifestCache::ReadList(storage::ObjectStore& store,
   TARN_ASSIGN_OR_RETURN(const std::string bytes, storage::ReadObject(store, key));
   Result<std::vector<ManifestFile>> manifests = DecodeManifestList(bytes);
   if (!manifests.ok()) {
-    return manifests.status().WithContext(
-        fmt::format("manifest list {}", snapshot.manifest_list));
+    return manifests.status().WithContext(fmt::format("manifest list {}", snapshot.manifest_list));
   }
   auto list = std::make_shared<const std::vector<ManifestFile>>(std::move(manifests).value());
   state_->Keep({.path = snapshot.manifest_list, .list = list, .size_bytes = SizeOf(*list)});
@@ -125,8 +124,7 @@ Result<ManifestList> ManifestCache::ReadList(storage::ObjectStore& store,
 Result<ManifestEntries> ManifestCache::ReadManifest(storage::ObjectStore& store,
                                                     const TableMetadata& metadata,
                                                     const ManifestFile& manifest) {
-  if (const auto found = state_->Find(manifest.manifest_path);
-      found && found->entries != nullptr) {
+  if (const auto found = state_->Find(manifest.manifest_path); found && found->entries != nullptr) {
     return found->entries;
   }
   const PartitionSpec* spec = metadata.FindSpec(manifest.partition_spec_id);

@@ -1,10 +1,10 @@
 #include "tarn/iceberg/metadata_builder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <unordered_set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace tarn::iceberg {
 namespace {
@@ -136,8 +136,7 @@ Status Builder::operator()(const AddSchema& update) {
 
 Status Builder::operator()(const SetCurrentSchema& update) {
   if (update.schema_id == kLastAdded && !last_schema_id_) {
-    return Status::InvalidArgument(
-        "Cannot set last added schema: no schema has been added");
+    return Status::InvalidArgument("Cannot set last added schema: no schema has been added");
   }
   const int32_t id = update.schema_id == kLastAdded ? *last_schema_id_ : update.schema_id;
   if (id == metadata_.current_schema_id) {
@@ -151,9 +150,9 @@ Status Builder::operator()(const SetCurrentSchema& update) {
   if (const SortOrder* order = metadata_.FindSortOrder(metadata_.default_sort_order_id)) {
     for (const SortField& field : order->fields) {
       if (schema->FindField(field.source_id) == nullptr) {
-        return Status::InvalidArgument(fmt::format(
-            "Cannot set current schema to {}: the sort order needs column {}", id,
-            field.source_id));
+        return Status::InvalidArgument(
+            fmt::format("Cannot set current schema to {}: the sort order needs column {}", id,
+                        field.source_id));
       }
     }
   }
@@ -218,16 +217,14 @@ Status Builder::operator()(const AddSpec& update) {
 
 Status Builder::operator()(const SetDefaultSpec& update) {
   if (update.spec_id == kLastAdded && !last_spec_id_) {
-    return Status::InvalidArgument(
-        "Cannot set last added spec: no spec has been added");
+    return Status::InvalidArgument("Cannot set last added spec: no spec has been added");
   }
   const int32_t id = update.spec_id == kLastAdded ? *last_spec_id_ : update.spec_id;
   if (id == metadata_.default_spec_id) {
     return Status::Ok();
   }
   if (metadata_.FindSpec(id) == nullptr) {
-    return Status::InvalidArgument(
-        fmt::format("Cannot set default spec to unknown spec: {}", id));
+    return Status::InvalidArgument(fmt::format("Cannot set default spec to unknown spec: {}", id));
   }
   metadata_.default_spec_id = id;
   changed_ = true;
@@ -295,16 +292,16 @@ Status Builder::operator()(const AddSnapshot& update) {
       return Status::InvalidArgument(
           fmt::format("snapshot {} has no manifest-list", snapshot.snapshot_id));
     }
-    if (snapshot.sequence_number <= metadata_.last_sequence_number &&
-        snapshot.parent_snapshot_id) {
+    if (snapshot.sequence_number <= metadata_.last_sequence_number && snapshot.parent_snapshot_id) {
       return Status::Conflict(fmt::format(
           "Cannot add snapshot with sequence number {} older than last sequence number {}",
           snapshot.sequence_number, metadata_.last_sequence_number));
     }
   }
   if (snapshot.schema_id && metadata_.FindSchema(*snapshot.schema_id) == nullptr) {
-    return Status::InvalidArgument(fmt::format("snapshot {} refers to schema {}, which is not there",
-                                               snapshot.snapshot_id, *snapshot.schema_id));
+    return Status::InvalidArgument(
+        fmt::format("snapshot {} refers to schema {}, which is not there", snapshot.snapshot_id,
+                    *snapshot.schema_id));
   }
   if (!metadata_.snapshot_log.empty() &&
       snapshot.timestamp_ms < metadata_.snapshot_log.back().timestamp_ms - kClockSkewMs) {
@@ -317,9 +314,9 @@ Status Builder::operator()(const AddSnapshot& update) {
       return Status::InvalidArgument("Cannot add a snapshot: first-row-id is null");
     }
     if (*snapshot.first_row_id < metadata_.next_row_id) {
-      return Status::Conflict(fmt::format(
-          "Cannot add a snapshot, first-row-id is behind table next-row-id: {} < {}",
-          *snapshot.first_row_id, metadata_.next_row_id));
+      return Status::Conflict(
+          fmt::format("Cannot add a snapshot, first-row-id is behind table next-row-id: {} < {}",
+                      *snapshot.first_row_id, metadata_.next_row_id));
     }
     if (snapshot.added_rows.value_or(0) < 0) {
       return Status::InvalidArgument("Cannot add a snapshot: added-rows is negative");
@@ -349,13 +346,14 @@ Status Builder::operator()(const SetSnapshotRef& update) {
   }
   const Snapshot* snapshot = metadata_.FindSnapshot(update.ref.snapshot_id);
   if (snapshot == nullptr) {
-    return Status::InvalidArgument(fmt::format("Cannot set {} to unknown snapshot: {}",
-                                               update.name, update.ref.snapshot_id));
+    return Status::InvalidArgument(
+        fmt::format("Cannot set {} to unknown snapshot: {}", update.name, update.ref.snapshot_id));
   }
   const bool is_added = added_snapshots_.contains(update.ref.snapshot_id);
   if (is_main && metadata_.current_snapshot_id != update.ref.snapshot_id) {
     metadata_.current_snapshot_id = update.ref.snapshot_id;
-    const int64_t at_ms = is_added ? snapshot->timestamp_ms : std::max(now_ms_, metadata_.last_updated_ms);
+    const int64_t at_ms =
+        is_added ? snapshot->timestamp_ms : std::max(now_ms_, metadata_.last_updated_ms);
     updated_ms_ = std::max(at_ms, updated_ms_.value_or(at_ms));
     metadata_.snapshot_log.push_back({update.ref.snapshot_id, at_ms});
     mains_.push_back(update.ref.snapshot_id);
@@ -373,11 +371,13 @@ Status Builder::operator()(const RemoveSnapshots& update) {
   if (metadata_.snapshots.size() == before) {
     return Status::Ok();
   }
-  std::erase_if(metadata_.refs, [&](const auto& ref) { return ids.contains(ref.second.snapshot_id); });
+  std::erase_if(metadata_.refs,
+                [&](const auto& ref) { return ids.contains(ref.second.snapshot_id); });
   std::erase_if(metadata_.statistics,
                 [&](const StatisticsFile& file) { return ids.contains(file.snapshot_id); });
-  std::erase_if(metadata_.partition_statistics,
-                [&](const PartitionStatisticsFile& file) { return ids.contains(file.snapshot_id); });
+  std::erase_if(metadata_.partition_statistics, [&](const PartitionStatisticsFile& file) {
+    return ids.contains(file.snapshot_id);
+  });
   if (metadata_.current_snapshot_id && ids.contains(*metadata_.current_snapshot_id)) {
     metadata_.current_snapshot_id.reset();
   }
@@ -430,8 +430,8 @@ Status Builder::operator()(const RemoveProperties& update) {
 
 Status Builder::operator()(const SetStatistics& update) {
   if (metadata_.FindSnapshot(update.statistics.snapshot_id) == nullptr) {
-    return Status::InvalidArgument(
-        fmt::format("statistics for snapshot {}, which is not there", update.statistics.snapshot_id));
+    return Status::InvalidArgument(fmt::format("statistics for snapshot {}, which is not there",
+                                               update.statistics.snapshot_id));
   }
   auto& files = metadata_.statistics;
   if (std::find(files.begin(), files.end(), update.statistics) != files.end()) {
@@ -446,9 +446,11 @@ Status Builder::operator()(const SetStatistics& update) {
 }
 
 Status Builder::operator()(const RemoveStatistics& update) {
-  changed_ = std::erase_if(metadata_.statistics, [&](const StatisticsFile& file) {
-               return file.snapshot_id == update.snapshot_id;
-             }) > 0 || changed_;
+  changed_ = std::erase_if(metadata_.statistics,
+                           [&](const StatisticsFile& file) {
+                             return file.snapshot_id == update.snapshot_id;
+                           }) > 0 ||
+             changed_;
   return Status::Ok();
 }
 
@@ -470,9 +472,11 @@ Status Builder::operator()(const SetPartitionStatistics& update) {
 }
 
 Status Builder::operator()(const RemovePartitionStatistics& update) {
-  changed_ = std::erase_if(metadata_.partition_statistics, [&](const PartitionStatisticsFile& file) {
-               return file.snapshot_id == update.snapshot_id;
-             }) > 0 || changed_;
+  changed_ = std::erase_if(metadata_.partition_statistics,
+                           [&](const PartitionStatisticsFile& file) {
+                             return file.snapshot_id == update.snapshot_id;
+                           }) > 0 ||
+             changed_;
   return Status::Ok();
 }
 
@@ -481,9 +485,9 @@ Status Builder::operator()(const RemovePartitionSpecs& update) {
     if (id == metadata_.default_spec_id) {
       return Status::InvalidArgument("Cannot remove the default partition spec");
     }
-    changed_ = std::erase_if(metadata_.partition_specs, [&](const PartitionSpec& spec) {
-                 return spec.spec_id == id;
-               }) > 0 || changed_;
+    changed_ = std::erase_if(metadata_.partition_specs,
+                             [&](const PartitionSpec& spec) { return spec.spec_id == id; }) > 0 ||
+               changed_;
   }
   return Status::Ok();
 }
@@ -493,9 +497,10 @@ Status Builder::operator()(const RemoveSchemas& update) {
     if (id == metadata_.current_schema_id) {
       return Status::InvalidArgument("Cannot remove the current schema");
     }
-    changed_ = std::erase_if(metadata_.schemas, [&](const SchemaPtr& schema) {
-                 return schema->schema_id == id;
-               }) > 0 || changed_;
+    changed_ =
+        std::erase_if(metadata_.schemas,
+                      [&](const SchemaPtr& schema) { return schema->schema_id == id; }) > 0 ||
+        changed_;
   }
   return Status::Ok();
 }

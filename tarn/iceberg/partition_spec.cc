@@ -1,10 +1,10 @@
 #include "tarn/iceberg/partition_spec.h"
 
+#include <set>
+
 #include <arrow/api.h>
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
-#include <set>
 
 namespace tarn::iceberg {
 namespace {
@@ -60,8 +60,8 @@ Status ValidatePartitionSpec(const PartitionSpec& spec, const Schema& schema) {
       continue;
     }
     if (source == nullptr) {
-      return fail(fmt::format("Cannot find source column for partition field: {}",
-                              field.source_id));
+      return fail(
+          fmt::format("Cannot find source column for partition field: {}", field.source_id));
     }
     if (field.transform.kind == TransformKind::kUnknown) {
       return fail(fmt::format("transform '{}' is not known", field.transform.text));
@@ -77,8 +77,8 @@ Status ValidatePartitionSpec(const PartitionSpec& spec, const Schema& schema) {
     for (const SchemaField& column : schema.fields) {
       same_name = column.name == field.name ? &column : same_name;
     }
-    if (same_name != nullptr && (field.transform.kind != TransformKind::kIdentity ||
-                                 same_name->id != field.source_id)) {
+    if (same_name != nullptr &&
+        (field.transform.kind != TransformKind::kIdentity || same_name->id != field.source_id)) {
       return fail("the name is that of a column");
     }
     for (std::optional<int32_t> parent = schema.ParentOf(field.source_id); parent;
@@ -95,9 +95,8 @@ std::vector<Type> PartitionTypes(const PartitionSpec& spec, const Schema& schema
   std::vector<Type> types;
   for (const PartitionField& field : spec.fields) {
     const SchemaField* source = schema.FindField(field.source_id);
-    const Result<Type> type = source != nullptr
-                                  ? TransformResultType(field.transform, source->type)
-                                  : Result<Type>(Type{});
+    const Result<Type> type = source != nullptr ? TransformResultType(field.transform, source->type)
+                                                : Result<Type>(Type{});
     types.push_back(type.ok() ? *type : Type{});
   }
   return types;
@@ -113,10 +112,10 @@ Result<std::string> FormatPartitionPath(const PartitionSpec& spec, const Schema&
   for (size_t i = 0; i < values.size(); ++i) {
     const PartitionField& field = spec.fields[i];
     const SchemaField* source = schema.FindField(field.source_id);
-    const std::string value = FormatPartitionValue(
-        field.transform, source != nullptr ? source->type : Type{}, values[i]);
-    path += fmt::format("{}{}={}", path.empty() ? "" : "/", FormEncode(field.name),
-                        FormEncode(value));
+    const std::string value =
+        FormatPartitionValue(field.transform, source != nullptr ? source->type : Type{}, values[i]);
+    path +=
+        fmt::format("{}{}={}", path.empty() ? "" : "/", FormEncode(field.name), FormEncode(value));
   }
   return path;
 }

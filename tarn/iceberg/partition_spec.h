@@ -1,11 +1,11 @@
 // PartitionSpec: how rows are put into partitions. Files name the spec they were written under.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/status.h"
 #include "tarn/iceberg/json.h"
@@ -36,7 +36,8 @@ struct PartitionSpec {
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 };
 
-/// Checks sources, transforms and names against a schema. Errors: kInvalidArgument naming the field.
+/// Checks sources, transforms and names against a schema. Errors: kInvalidArgument naming the
+/// field.
 Status ValidatePartitionSpec(const PartitionSpec& spec, const Schema& schema);
 
 /// Types of the partition values, in the order of the fields. A field whose source was dropped, or

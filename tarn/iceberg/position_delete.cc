@@ -1,9 +1,9 @@
 #include "tarn/iceberg/position_delete.h"
 
+#include <algorithm>
+
 #include <arrow/api.h>
 #include <fmt/format.h>
-
-#include <algorithm>
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/format/parquet_reader.h"
@@ -123,26 +123,23 @@ Result<DataFile> WritePositionDeletes(storage::ObjectStore& store,
   TARN_ASSIGN_OR_RETURN(const std::string key, KeyOf(store, options.file_path));
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,
                         store.OpenWriter(key, storage::WriteMode::kOverwrite));
-  TARN_ASSIGN_OR_RETURN(
-      const std::unique_ptr<format::ParquetWriter> writer,
-      format::ParquetWriter::Open(std::move(object), arrow_schema,
-                                  {.footer = {{"delete-type", "position"}}}));
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<format::ParquetWriter> writer,
+                        format::ParquetWriter::Open(std::move(object), arrow_schema,
+                                                    {.footer = {{"delete-type", "position"}}}));
   for (size_t first = 0; first < positions.size(); first += kBatchRows) {
     const size_t count = std::min<size_t>(kBatchRows, positions.size() - first);
-    TARN_ASSIGN_OR_RETURN(
-        const std::shared_ptr<arrow::RecordBatch> batch,
-        MakeBatch(arrow_schema, options.data_file_path, positions, first, count));
+    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> batch,
+                          MakeBatch(arrow_schema, options.data_file_path, positions, first, count));
     TARN_RETURN_IF_ERROR(writer->Write(*batch));
   }
   TARN_ASSIGN_OR_RETURN(const format::FileStatistics statistics, writer->Close());
-  TARN_ASSIGN_OR_RETURN(
-      DataFile file,
-      MakeDataFile(schema, statistics,
-                   {.file_path = options.file_path,
-                    .content = DataFileContent::kPositionDeletes,
-                    .spec_id = options.spec_id,
-                    .partition = options.partition,
-                    .metrics = {.otherwise = {MetricsMode::Kind::kFull, 0}}}));
+  TARN_ASSIGN_OR_RETURN(DataFile file,
+                        MakeDataFile(schema, statistics,
+                                     {.file_path = options.file_path,
+                                      .content = DataFileContent::kPositionDeletes,
+                                      .spec_id = options.spec_id,
+                                      .partition = options.partition,
+                                      .metrics = {.otherwise = {MetricsMode::Kind::kFull, 0}}}));
   // The whole path as both bounds tells readers, also older ones, that one file is concerned.
   file.lower_bounds.Set(kFilePathColumnId, options.data_file_path);
   file.upper_bounds.Set(kFilePathColumnId, options.data_file_path);
@@ -155,15 +152,15 @@ Result<std::map<std::string, Positions>> ReadPositionDeletes(storage::ObjectStor
   std::map<std::string, Positions> deletes;
   std::string last_path;
   Positions* last = nullptr;
-  const Status status = VisitDeletes(
-      store, delete_file, [&](const arrow::Array& paths, int64_t row, int64_t position) {
-        const std::string path = PathAt(paths, row);
-        if (last == nullptr || path != last_path) {
-          last_path = path;
-          last = &deletes[path];
-        }
-        last->push_back(position);
-      });
+  const Status status = VisitDeletes(store, delete_file,
+                                     [&](const arrow::Array& paths, int64_t row, int64_t position) {
+                                       const std::string path = PathAt(paths, row);
+                                       if (last == nullptr || path != last_path) {
+                                         last_path = path;
+                                         last = &deletes[path];
+                                       }
+                                       last->push_back(position);
+                                     });
   if (!status.ok()) {
     return status.WithContext(fmt::format("delete file {}", delete_file.file_path));
   }
@@ -179,8 +176,8 @@ Result<Positions> ReadPositionDeletesOf(storage::ObjectStore& store,
   Positions positions;
   for (const DataFile& file : delete_files) {
     const bool whole = ReferencedDataFile(file) == data_file_path;
-    const Status status = VisitDeletes(
-        store, file, [&](const arrow::Array& paths, int64_t row, int64_t position) {
+    const Status status =
+        VisitDeletes(store, file, [&](const arrow::Array& paths, int64_t row, int64_t position) {
           if (whole || PathAt(paths, row) == data_file_path) {
             positions.push_back(position);
           }

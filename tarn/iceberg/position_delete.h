@@ -30,8 +30,8 @@ struct PositionDeleteOptions {
 Result<DataFile> WritePositionDeletes(storage::ObjectStore& store,
                                       const PositionDeleteOptions& options, Positions positions);
 
-/// Deletes of a file, by data file. Files of other writers may cover many data files and need not be
-/// sorted. Errors: kCorruption naming the file; kUnimplemented for formats other than Parquet.
+/// Deletes of a file, by data file. Files of other writers may cover many data files and need not
+/// be sorted. Errors: kCorruption naming the file; kUnimplemented for formats other than Parquet.
 Result<std::map<std::string, Positions>> ReadPositionDeletes(storage::ObjectStore& store,
                                                              const DataFile& delete_file);
 

@@ -189,7 +189,8 @@ ValueRange RangeOf(const SchemaField& field, const DataFile& file) {
 
 // Largest value below `x` where values are whole numbers.
 Literal Predecessor(const Literal& x) {
-  if (const auto* number = std::get_if<int64_t>(&x.value); number != nullptr && *number > INT64_MIN) {
+  if (const auto* number = std::get_if<int64_t>(&x.value);
+      number != nullptr && *number > INT64_MIN) {
     return Literal::Long(*number - 1);
   }
   if (const auto* unscaled = std::get_if<Int128>(&x.value)) {
@@ -199,7 +200,8 @@ Literal Predecessor(const Literal& x) {
 }
 
 Literal Successor(const Literal& x) {
-  if (const auto* number = std::get_if<int64_t>(&x.value); number != nullptr && *number < INT64_MAX) {
+  if (const auto* number = std::get_if<int64_t>(&x.value);
+      number != nullptr && *number < INT64_MAX) {
     return Literal::Long(*number + 1);
   }
   if (const auto* unscaled = std::get_if<Int128>(&x.value)) {
@@ -234,9 +236,8 @@ bool MayMatchOrdered(const Expression& e, const Transform& transform, const Type
   switch (e.kind) {
     case ExpressionKind::kEqual:
     case ExpressionKind::kIn:
-      return std::any_of(e.values.begin(), e.values.end(), [&](const Literal& one) {
-        return at_most(one) && at_least(one);
-      });
+      return std::any_of(e.values.begin(), e.values.end(),
+                         [&](const Literal& one) { return at_most(one) && at_least(one); });
     case ExpressionKind::kLess:
       return at_most(Predecessor(e.values[0]));
     case ExpressionKind::kLessOrEqual:
@@ -347,8 +348,8 @@ bool MayMatchPartition(const Expression& expression, const Schema& schema,
   });
 }
 
-bool MayMatchManifest(const Expression& expression, const Schema& schema,
-                      const PartitionSpec& spec, const ManifestFile& manifest) {
+bool MayMatchManifest(const Expression& expression, const Schema& schema, const PartitionSpec& spec,
+                      const ManifestFile& manifest) {
   if (manifest.partitions.size() != spec.fields.size()) {
     return true;
   }

@@ -63,8 +63,8 @@ Result<std::vector<FileScanTask>> PlanScan(storage::ObjectStore& store, Manifest
     return Status::NotFound(fmt::format("the table has no snapshot {}", *snapshot_id));
   }
   // A snapshot asked for by id is read as it was written; the current one by the current schema.
-  const Schema& schema = snapshot != nullptr && snapshot_id ? metadata.SchemaOf(*snapshot)
-                                                            : metadata.CurrentSchema();
+  const Schema& schema =
+      snapshot != nullptr && snapshot_id ? metadata.SchemaOf(*snapshot) : metadata.CurrentSchema();
   TARN_ASSIGN_OR_RETURN(const Expression bound, Bind(filter, schema, options.case_rule));
   if (snapshot == nullptr || bound.kind == ExpressionKind::kFalse) {
     return tasks;

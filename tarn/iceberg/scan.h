@@ -17,10 +17,10 @@ namespace tarn::iceberg {
 
 struct FileScanTask {
   DataFile file;
-  int64_t sequence_number = 0;       // Data sequence number.
+  int64_t sequence_number = 0;  // Data sequence number.
   int64_t added_snapshot_id = 0;
   std::vector<DeleteFilePtr> deletes;
-  Expression residual;               // Bound; what the reader must still check.
+  Expression residual;  // Bound; what the reader must still check.
 };
 
 struct ScanOptions {

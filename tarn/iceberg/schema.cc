@@ -1,11 +1,11 @@
 #include "tarn/iceberg/schema.h"
 
-#include <fmt/format.h>
-
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace tarn::iceberg {
 namespace {
@@ -159,10 +159,10 @@ int32_t Schema::HighestFieldId() const {
 }
 
 bool Schema::HasSameColumns(const Schema& other) const {
-  return fields == other.fields && std::set<int32_t>(identifier_field_ids.begin(),
-                                                     identifier_field_ids.end()) ==
-                                       std::set<int32_t>(other.identifier_field_ids.begin(),
-                                                         other.identifier_field_ids.end());
+  return fields == other.fields &&
+         std::set<int32_t>(identifier_field_ids.begin(), identifier_field_ids.end()) ==
+             std::set<int32_t>(other.identifier_field_ids.begin(),
+                               other.identifier_field_ids.end());
 }
 
 std::vector<const SchemaField*> AllFields(const Schema& schema) {

@@ -22,7 +22,8 @@ struct Schema {
 
   /// The field with this id at any depth, null when there is none. Cost: O(fields).
   [[nodiscard]] const SchemaField* FindField(int32_t id) const;
-  /// The field with this dotted name ("a.b", list members as "l.element", map as "m.key", "m.value").
+  /// The field with this dotted name ("a.b", list members as "l.element", map as "m.key",
+  /// "m.value").
   [[nodiscard]] const SchemaField* FindField(std::string_view name,
                                              CaseRule rule = CaseRule::kSensitive) const;
   /// Dotted name of a field id.
@@ -39,9 +40,9 @@ struct Schema {
 /// Every field in the schema, parents before children.
 std::vector<const SchemaField*> AllFields(const Schema& schema);
 
-/// Checks ids (unique, positive, below the reserved ones), names (unique in their struct, not empty),
-/// types against the format version, and identifier fields (required primitives, not float or double,
-/// not inside lists or maps). Errors: kInvalidArgument naming the field.
+/// Checks ids (unique, positive, below the reserved ones), names (unique in their struct, not
+/// empty), types against the format version, and identifier fields (required primitives, not float
+/// or double, not inside lists or maps). Errors: kInvalidArgument naming the field.
 Status ValidateSchema(const Schema& schema, int32_t format_version);
 
 /// The same columns with ids given again from `last_column_id` + 1: all fields of one struct first,

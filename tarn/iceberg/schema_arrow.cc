@@ -1,11 +1,11 @@
 #include "tarn/iceberg/schema_arrow.h"
 
+#include <charconv>
+
 #include <arrow/api.h>
 #include <arrow/extension_type.h>
 #include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
-
-#include <charconv>
 
 #include "tarn/base/arrow_status.h"
 

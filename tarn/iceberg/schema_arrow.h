@@ -1,9 +1,9 @@
 // Schemas of the table format as Arrow schemas, field ids in the metadata "PARQUET:field_id".
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <memory>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/status.h"
 #include "tarn/iceberg/schema.h"

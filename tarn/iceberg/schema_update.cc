@@ -1,8 +1,8 @@
 #include "tarn/iceberg/schema_update.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace tarn::iceberg {
 namespace {
@@ -102,8 +102,8 @@ SchemaUpdate::SchemaUpdate(Schema base, int32_t last_column_id, int32_t format_v
       format_version_(format_version),
       rule_(rule) {}
 
-Status SchemaUpdate::AddColumn(const NewColumn& column) {
-  TARN_ASSIGN_OR_RETURN(std::vector<SchemaField>* siblings,
+Status SchemaUpdate::AddColumn(const ColumnAddition& column) {
+  TARN_ASSIGN_OR_RETURN(std::vector<SchemaField> * siblings,
                         LocateStruct(schema_, column.parent, rule_));
   TARN_RETURN_IF_ERROR(CheckNameIsFree(*siblings, column.name, rule_, -1));
   TARN_ASSIGN_OR_RETURN(const size_t index, IndexFor(*siblings, column.position));

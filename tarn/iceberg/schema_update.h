@@ -17,7 +17,7 @@ struct ColumnPosition {
   std::string after;  // Name of the sibling, for kAfter.
 };
 
-struct NewColumn {
+struct ColumnAddition {
   std::string parent;  // Dotted name of a struct, list (its element) or map (its value); "" = top.
   std::string name;
   Type type;  // Ids inside are given afresh.
@@ -34,7 +34,7 @@ class SchemaUpdate {
                CaseRule rule = CaseRule::kSensitive);
 
   /// Adds an optional column.
-  Status AddColumn(const NewColumn& column);
+  Status AddColumn(const ColumnAddition& column);
   Status RenameColumn(std::string_view name, std::string_view new_name);
   /// int→long, float→double, decimal precision up (version 3: more).
   Status WidenColumn(std::string_view name, const Type& type);

@@ -1,7 +1,6 @@
 #include "tarn/iceberg/snapshot.h"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "tarn/base/uuid.h"
@@ -131,8 +130,7 @@ Result<SnapshotRef> SnapshotRefFromJson(const Json& json) {
   TARN_ASSIGN_OR_RETURN(ref.min_snapshots_to_keep, object.FindInt("min-snapshots-to-keep"));
   TARN_ASSIGN_OR_RETURN(ref.max_snapshot_age_ms, object.FindLong("max-snapshot-age-ms"));
   TARN_ASSIGN_OR_RETURN(ref.max_ref_age_ms, object.FindLong("max-ref-age-ms"));
-  if (ref.type == SnapshotRefType::kTag &&
-      (ref.min_snapshots_to_keep || ref.max_snapshot_age_ms)) {
+  if (ref.type == SnapshotRefType::kTag && (ref.min_snapshots_to_keep || ref.max_snapshot_age_ms)) {
     return Status::InvalidArgument("snapshot reference: tags do not keep older snapshots");
   }
   if (ref.min_snapshots_to_keep.value_or(1) < 1 || ref.max_snapshot_age_ms.value_or(1) < 1 ||

@@ -58,7 +58,8 @@ int64_t MakeSnapshotId();
 Json SnapshotToJson(const Snapshot& snapshot);
 Result<Snapshot> SnapshotFromJson(const Json& json);
 Json SnapshotRefToJson(const SnapshotRef& ref);
-/// Errors: kInvalidArgument, also for branch settings on a tag and for values that are not positive.
+/// Errors: kInvalidArgument, also for branch settings on a tag and for values that are not
+/// positive.
 Result<SnapshotRef> SnapshotRefFromJson(const Json& json);
 
 }  // namespace tarn::iceberg

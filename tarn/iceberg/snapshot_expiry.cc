@@ -1,10 +1,10 @@
 #include "tarn/iceberg/snapshot_expiry.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 namespace tarn::iceberg {
 
@@ -53,8 +53,7 @@ BranchPlan PlanBranch(const TableMetadata& metadata, const SnapshotRef& ref,
 
 }  // namespace
 
-ExpiryPlan PlanExpiry(const TableMetadata& metadata, const ExpiryOptions& options,
-                      int64_t now_ms) {
+ExpiryPlan PlanExpiry(const TableMetadata& metadata, const ExpiryOptions& options, int64_t now_ms) {
   ExpiryPlan plan;
   std::unordered_set<int64_t> kept;
   std::unordered_set<int64_t> referenced;
@@ -215,8 +214,7 @@ Result<UnreachableFiles> FindUnreachableFiles(storage::ObjectStore& store, Manif
   }
   ManifestsByPath going;
   for (const SnapshotPtr& snapshot : expired) {
-    TARN_RETURN_IF_ERROR(
-        KeepUnlessGone(CollectManifests(store, cache, before, *snapshot, going)));
+    TARN_RETURN_IF_ERROR(KeepUnlessGone(CollectManifests(store, cache, before, *snapshot, going)));
     if (!snapshot->manifest_list.empty() && !staying_lists.contains(snapshot->manifest_list)) {
       files.manifest_lists.push_back(snapshot->manifest_list);
     }

@@ -17,11 +17,11 @@ namespace tarn::iceberg {
 struct ExpiryOptions {
   int64_t max_age_ms = 5LL * 24 * 3600 * 1000;  // Younger snapshots stay.
   int32_t min_keep = 1;                         // Per branch, newest first.
-  std::optional<int32_t> max_count;  // Per branch: at most this many stay, whatever their age;
-                                     // not below min_keep.
+  std::optional<int32_t> max_count;    // Per branch: at most this many stay, whatever their age;
+                                       // not below min_keep.
   int64_t max_ref_age_ms = INT64_MAX;  // Refs other than main whose snapshot is older are dropped.
-  /// Nothing is expired until this many snapshots are due, so that the work after it is done seldom.
-  /// A branch above max_count is cut to max_count - batch + 1.
+  /// Nothing is expired until this many snapshots are due, so that the work after it is done
+  /// seldom. A branch above max_count is cut to max_count - batch + 1.
   int32_t batch = 1;
 
   /// From "history.expire.*" of a table's properties.

@@ -3,7 +3,8 @@
 //
 // One update may add data files under several partition specs, add delete files, and remove data
 // and delete files, all in one snapshot. Data manifests are written once; what derives from the
-// head of the branch (the manifest list, rewritten manifests, totals) is made anew for each attempt.
+// head of the branch (the manifest list, rewritten manifests, totals) is made anew for each
+// attempt.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct SnapshotValidation {
 struct SnapshotUpdate {
   SnapshotOperation operation = SnapshotOperation::kAppend;
   std::string branch = std::string(kMainBranch);
-  std::vector<DataFile> added_data_files;    // Under any spec of the table.
+  std::vector<DataFile> added_data_files;  // Under any spec of the table.
   std::vector<DataFile> added_delete_files;
   /// Files to remove: found by path; spec and partition only make the search shorter. A file that
   /// is not live fails the update. Delete files that refer to one removed data file go with it.

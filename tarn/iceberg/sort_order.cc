@@ -1,7 +1,6 @@
 #include "tarn/iceberg/sort_order.h"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 namespace tarn::iceberg {

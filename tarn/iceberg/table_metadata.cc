@@ -1,14 +1,14 @@
 #include "tarn/iceberg/table_metadata.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <set>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
 #include "tarn/base/check.h"
-#include "tarn/iceberg/calendar.h"
+#include "tarn/iceberg/codec/calendar.h"
 
 namespace tarn::iceberg {
 namespace {
@@ -24,10 +24,10 @@ bool DeepEqual(const std::vector<std::shared_ptr<const T>>& a,
 constexpr int64_t kClockSkewMs = 60'000;
 
 constexpr std::string_view kReservedProperties[] = {
-    "format-version",          "uuid",
-    "snapshot-count",          "current-snapshot-summary",
-    "current-snapshot-id",     "current-snapshot-timestamp-ms",
-    "current-schema",          "default-partition-spec",
+    "format-version",      "uuid",
+    "snapshot-count",      "current-snapshot-summary",
+    "current-snapshot-id", "current-snapshot-timestamp-ms",
+    "current-schema",      "default-partition-spec",
     "default-sort-order"};
 
 }  // namespace
@@ -135,10 +135,10 @@ bool operator==(const TableMetadata& a, const TableMetadata& b) {
          a.last_partition_id == b.last_partition_id && a.sort_orders == b.sort_orders &&
          a.default_sort_order_id == b.default_sort_order_id && a.properties == b.properties &&
          a.current_snapshot_id == b.current_snapshot_id && DeepEqual(a.snapshots, b.snapshots) &&
-         a.snapshot_log == b.snapshot_log && a.metadata_log == b.metadata_log &&
-         a.refs == b.refs && a.statistics == b.statistics &&
-         a.partition_statistics == b.partition_statistics && a.next_row_id == b.next_row_id &&
-         a.encryption_keys == b.encryption_keys && a.unknown == b.unknown;
+         a.snapshot_log == b.snapshot_log && a.metadata_log == b.metadata_log && a.refs == b.refs &&
+         a.statistics == b.statistics && a.partition_statistics == b.partition_statistics &&
+         a.next_row_id == b.next_row_id && a.encryption_keys == b.encryption_keys &&
+         a.unknown == b.unknown;
 }
 
 std::vector<int64_t> AncestorsOf(const TableMetadata& metadata, int64_t snapshot_id) {
@@ -175,10 +175,10 @@ Result<int64_t> SnapshotIdAsOf(const TableMetadata& metadata, int64_t timestamp_
   if (metadata.snapshot_log.empty()) {
     return Status::NotFound("the table has no snapshot yet");
   }
-  return Status::NotFound(fmt::format(
-      "there is no snapshot of {}: the oldest one kept is of {}",
-      FormatDateTime(timestamp_ms * 1000, false, true),
-      FormatDateTime(metadata.snapshot_log.front().timestamp_ms * 1000, false, true)));
+  return Status::NotFound(
+      fmt::format("there is no snapshot of {}: the oldest one kept is of {}",
+                  FormatDateTime(timestamp_ms * 1000, false, true),
+                  FormatDateTime(metadata.snapshot_log.front().timestamp_ms * 1000, false, true)));
 }
 
 namespace {
@@ -193,9 +193,8 @@ Result<int32_t> ChooseFormatVersion(const std::map<std::string, std::string>& pr
       return version;
     }
   }
-  return Status::InvalidArgument(
-      fmt::format("property format-version must be 1 to {}, found '{}'", kFormatVersionMax,
-                  at->second));
+  return Status::InvalidArgument(fmt::format("property format-version must be 1 to {}, found '{}'",
+                                             kFormatVersionMax, at->second));
 }
 
 // The id that a field of `from` has in `to`, by name.
@@ -207,7 +206,7 @@ int32_t MapId(const Schema& from, const Schema& to, int32_t id) {
 
 }  // namespace
 
-Result<TableMetadata> MakeTableMetadata(const NewTable& table, int64_t now_ms) {
+Result<TableMetadata> MakeTableMetadata(const TableDefinition& table, int64_t now_ms) {
   TableMetadata metadata;
   TARN_ASSIGN_OR_RETURN(metadata.format_version, ChooseFormatVersion(table.properties));
   metadata.table_uuid = table.table_uuid;
@@ -295,8 +294,7 @@ Status ValidateSnapshots(const TableMetadata& metadata) {
     if (!ids.insert(snapshot->snapshot_id).second) {
       return Invalid(fmt::format("snapshot {} is there twice", snapshot->snapshot_id));
     }
-    if (metadata.format_version > 1 &&
-        snapshot->sequence_number > metadata.last_sequence_number) {
+    if (metadata.format_version > 1 && snapshot->sequence_number > metadata.last_sequence_number) {
       return Invalid(fmt::format(
           "Invalid snapshot with id {} and sequence number {} greater than last sequence number {}",
           snapshot->snapshot_id, snapshot->sequence_number, metadata.last_sequence_number));
@@ -311,9 +309,10 @@ Status ValidateSnapshots(const TableMetadata& metadata) {
   }
   for (const auto& [name, ref] : metadata.refs) {
     if (!ids.contains(ref.snapshot_id)) {
-      return Invalid(fmt::format("Snapshot for reference {} does not exist in the existing "
-                                 "snapshots list",
-                                 name));
+      return Invalid(
+          fmt::format("Snapshot for reference {} does not exist in the existing "
+                      "snapshots list",
+                      name));
     }
   }
   const auto main = metadata.refs.find(std::string(kMainBranch));
@@ -322,9 +321,9 @@ Status ValidateSnapshots(const TableMetadata& metadata) {
       return Invalid("main must be a branch");
     }
     if (metadata.current_snapshot_id != main->second.snapshot_id) {
-      return Invalid(fmt::format(
-          "Current snapshot ID does not match main branch ({} != {})",
-          metadata.current_snapshot_id.value_or(-1), main->second.snapshot_id));
+      return Invalid(fmt::format("Current snapshot ID does not match main branch ({} != {})",
+                                 metadata.current_snapshot_id.value_or(-1),
+                                 main->second.snapshot_id));
     }
   } else if (metadata.current_snapshot_id && !metadata.refs.empty()) {
     return Invalid(fmt::format("Current snapshot is {}, but main branch does not exist",

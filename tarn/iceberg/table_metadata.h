@@ -86,7 +86,7 @@ struct TableMetadata {
   std::map<std::string, SnapshotRef> refs;
   std::vector<StatisticsFile> statistics;
   std::vector<PartitionStatisticsFile> partition_statistics;
-  int64_t next_row_id = 0;                    // Version 3.
+  int64_t next_row_id = 0;                     // Version 3.
   std::optional<std::string> encryption_keys;  // Version 3: JSON text, kept and not used.
   UnknownMembers unknown;
 
@@ -117,16 +117,16 @@ bool IsAncestorOf(const TableMetadata& metadata, int64_t ancestor, int64_t snaps
 /// The snapshot of main that was current at a time. Errors: kNotFound naming the oldest one.
 Result<int64_t> SnapshotIdAsOf(const TableMetadata& metadata, int64_t timestamp_ms);
 
-struct NewTable {
+struct TableDefinition {
   std::string table_uuid;
   std::string location;
-  Schema schema;            // Ids are given afresh from 1.
-  PartitionSpec spec;       // Source ids refer to `schema` as given.
-  SortOrder sort_order;     // Likewise.
+  Schema schema;                                  // Ids are given afresh from 1.
+  PartitionSpec spec;                             // Source ids refer to `schema` as given.
+  SortOrder sort_order;                           // Likewise.
   std::map<std::string, std::string> properties;  // "format-version" chooses the version.
 };
 /// Metadata of a table without snapshots. Errors: kInvalidArgument.
-Result<TableMetadata> MakeTableMetadata(const NewTable& table, int64_t now_ms);
+Result<TableMetadata> MakeTableMetadata(const TableDefinition& table, int64_t now_ms);
 
 /// Checks that ids refer to what exists, logs are in order, refs point to snapshots and main agrees
 /// with the current snapshot. Errors: kInvalidArgument saying what is wrong.

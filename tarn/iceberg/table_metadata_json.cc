@@ -1,10 +1,10 @@
 #include "tarn/iceberg/table_metadata_json.h"
 
-#include <fmt/format.h>
-#include <zlib.h>
-
-#include <nlohmann/json.hpp>
 #include <unordered_set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <zlib.h>
 
 namespace tarn::iceberg {
 namespace {
@@ -12,16 +12,31 @@ namespace {
 constexpr size_t kUnpackedBytesMax = size_t{1} << 30;
 
 const std::vector<std::string_view>& KnownMembers() {
-  static const std::vector<std::string_view> kKnown{
-      "format-version",     "table-uuid",           "location",
-      "last-sequence-number", "last-updated-ms",    "last-column-id",
-      "schema",             "current-schema-id",    "schemas",
-      "partition-spec",     "default-spec-id",      "partition-specs",
-      "last-partition-id",  "default-sort-order-id", "sort-orders",
-      "properties",         "current-snapshot-id",  "next-row-id",
-      "encryption-keys",    "refs",                 "snapshots",
-      "statistics",         "partition-statistics", "snapshot-log",
-      "metadata-log"};
+  static const std::vector<std::string_view> kKnown{"format-version",
+                                                    "table-uuid",
+                                                    "location",
+                                                    "last-sequence-number",
+                                                    "last-updated-ms",
+                                                    "last-column-id",
+                                                    "schema",
+                                                    "current-schema-id",
+                                                    "schemas",
+                                                    "partition-spec",
+                                                    "default-spec-id",
+                                                    "partition-specs",
+                                                    "last-partition-id",
+                                                    "default-sort-order-id",
+                                                    "sort-orders",
+                                                    "properties",
+                                                    "current-snapshot-id",
+                                                    "next-row-id",
+                                                    "encryption-keys",
+                                                    "refs",
+                                                    "snapshots",
+                                                    "statistics",
+                                                    "partition-statistics",
+                                                    "snapshot-log",
+                                                    "metadata-log"};
   return kKnown;
 }
 
@@ -199,8 +214,8 @@ void WriteSchemasAndSpecs(const TableMetadata& metadata, Json& json) {
     json["schema"] = SchemaToJson(metadata.CurrentSchema());
   }
   json["current-schema-id"] = metadata.current_schema_id;
-  json["schemas"] = ArrayOf(metadata.schemas,
-                            [](const SchemaPtr& schema) { return SchemaToJson(*schema); });
+  json["schemas"] =
+      ArrayOf(metadata.schemas, [](const SchemaPtr& schema) { return SchemaToJson(*schema); });
   if (metadata.format_version == 1) {
     json["partition-spec"] = PartitionFieldsToJson(metadata.DefaultSpec());
   }
@@ -237,8 +252,7 @@ Result<StatisticsFile> StatisticsFromJson(const Json& json) {
 }
 
 Result<PartitionStatisticsFile> PartitionStatisticsFromJson(const Json& json) {
-  TARN_ASSIGN_OR_RETURN(const JsonObject object,
-                        JsonObject::Of(json, "partition statistics file"));
+  TARN_ASSIGN_OR_RETURN(const JsonObject object, JsonObject::Of(json, "partition statistics file"));
   PartitionStatisticsFile file;
   TARN_ASSIGN_OR_RETURN(file.snapshot_id, object.GetLong("snapshot-id"));
   TARN_ASSIGN_OR_RETURN(file.statistics_path, object.GetString("statistics-path"));
@@ -327,11 +341,10 @@ Json TableMetadataToJson(const TableMetadata& metadata) {
     refs[name] = SnapshotRefToJson(ref);
   }
   json["refs"] = std::move(refs);
-  json["snapshots"] = ArrayOf(metadata.snapshots,
-                              [](const SnapshotPtr& snapshot) { return SnapshotToJson(*snapshot); });
+  json["snapshots"] = ArrayOf(
+      metadata.snapshots, [](const SnapshotPtr& snapshot) { return SnapshotToJson(*snapshot); });
   json["statistics"] = ArrayOf(metadata.statistics, StatisticsToJson);
-  json["partition-statistics"] =
-      ArrayOf(metadata.partition_statistics, PartitionStatisticsToJson);
+  json["partition-statistics"] = ArrayOf(metadata.partition_statistics, PartitionStatisticsToJson);
   json["snapshot-log"] = LogToJson(metadata);
   json["metadata-log"] = MetadataLogToJson(metadata);
   AppendUnknown(json, metadata.unknown);

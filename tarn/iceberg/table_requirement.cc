@@ -1,10 +1,10 @@
 #include "tarn/iceberg/table_requirement.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace tarn::iceberg {
 namespace {

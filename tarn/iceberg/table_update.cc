@@ -1,7 +1,6 @@
 #include "tarn/iceberg/table_update.h"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "tarn/iceberg/table_metadata_json.h"

@@ -116,18 +116,16 @@ struct RemoveEncryptionKey {
 };
 }  // namespace table_update
 
-using TableUpdate =
-    std::variant<table_update::AssignUuid, table_update::UpgradeFormatVersion,
-                 table_update::AddSchema, table_update::SetCurrentSchema, table_update::AddSpec,
-                 table_update::SetDefaultSpec, table_update::AddSortOrder,
-                 table_update::SetDefaultSortOrder, table_update::AddSnapshot,
-                 table_update::SetSnapshotRef, table_update::RemoveSnapshots,
-                 table_update::RemoveSnapshotRef, table_update::SetLocation,
-                 table_update::SetProperties, table_update::RemoveProperties,
-                 table_update::SetStatistics, table_update::RemoveStatistics,
-                 table_update::SetPartitionStatistics, table_update::RemovePartitionStatistics,
-                 table_update::RemovePartitionSpecs, table_update::RemoveSchemas,
-                 table_update::AddEncryptionKey, table_update::RemoveEncryptionKey>;
+using TableUpdate = std::variant<
+    table_update::AssignUuid, table_update::UpgradeFormatVersion, table_update::AddSchema,
+    table_update::SetCurrentSchema, table_update::AddSpec, table_update::SetDefaultSpec,
+    table_update::AddSortOrder, table_update::SetDefaultSortOrder, table_update::AddSnapshot,
+    table_update::SetSnapshotRef, table_update::RemoveSnapshots, table_update::RemoveSnapshotRef,
+    table_update::SetLocation, table_update::SetProperties, table_update::RemoveProperties,
+    table_update::SetStatistics, table_update::RemoveStatistics,
+    table_update::SetPartitionStatistics, table_update::RemovePartitionStatistics,
+    table_update::RemovePartitionSpecs, table_update::RemoveSchemas, table_update::AddEncryptionKey,
+    table_update::RemoveEncryptionKey>;
 
 /// {"action":"add-schema",…}.
 Json TableUpdateToJson(const TableUpdate& update);

@@ -1,15 +1,15 @@
 #include "tarn/iceberg/transform.h"
 
+#include <charconv>
+#include <cstring>
+
 #include <arrow/api.h>
 #include <arrow/extension_type.h>
 #include <arrow/util/decimal.h>
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cstring>
-
 #include "tarn/base/arrow_status.h"
-#include "tarn/iceberg/calendar.h"
+#include "tarn/iceberg/codec/calendar.h"
 #include "tarn/iceberg/schema_arrow.h"
 
 namespace tarn::iceberg {
@@ -109,9 +109,9 @@ Result<Transform> ParseTransform(std::string_view text) {
       return Transform{kind, 0, {}};
     }
   }
-  for (const auto& [prefix, kind] : {std::pair<std::string_view, TransformKind>{
-                                         "bucket[", TransformKind::kBucket},
-                                     {"truncate[", TransformKind::kTruncate}}) {
+  for (const auto& [prefix, kind] :
+       {std::pair<std::string_view, TransformKind>{"bucket[", TransformKind::kBucket},
+        {"truncate[", TransformKind::kTruncate}}) {
     if (!text.starts_with(prefix) || !text.ends_with("]")) {
       continue;
     }

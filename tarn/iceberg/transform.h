@@ -1,12 +1,12 @@
 // Transform: from a column value to a partition or sort value.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/status.h"
 #include "tarn/iceberg/literal.h"
@@ -58,9 +58,9 @@ Result<Type> TransformResultType(const Transform& transform, const Type& source)
 Result<Literal> ApplyTransform(const Transform& transform, const Type& source,
                                const Literal& value);
 
-/// Applies to a column. The result has the Arrow type of TransformResultType. Rows: as many as given.
-Result<std::shared_ptr<arrow::Array>> ApplyTransform(const Transform& transform,
-                                                     const Type& source,
+/// Applies to a column. The result has the Arrow type of TransformResultType. Rows: as many as
+/// given.
+Result<std::shared_ptr<arrow::Array>> ApplyTransform(const Transform& transform, const Type& source,
                                                      const arrow::Array& column);
 
 /// Reads one value of an Arrow column (dictionaries not included).

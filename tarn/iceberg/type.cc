@@ -1,9 +1,9 @@
 #include "tarn/iceberg/type.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace tarn::iceberg {
@@ -132,8 +132,8 @@ Type Type::Map(int32_t key_id, Type key, int32_t value_id, Type value, bool valu
 }
 
 bool operator==(const Type& a, const Type& b) {
-  return a.id == b.id && a.precision == b.precision && a.scale == b.scale &&
-         a.length == b.length && a.text == b.text && a.fields == b.fields;
+  return a.id == b.id && a.precision == b.precision && a.scale == b.scale && a.length == b.length &&
+         a.text == b.text && a.fields == b.fields;
 }
 
 std::string FormatType(const Type& type) {
@@ -175,8 +175,8 @@ Result<Type> ParsePrimitiveType(std::string_view text) {
       return Simple(named.id);
     }
   }
-  for (const auto& [prefix, id] : {std::pair{"geometry", TypeId::kGeometry},
-                                   std::pair{"geography", TypeId::kGeography}}) {
+  for (const auto& [prefix, id] :
+       {std::pair{"geometry", TypeId::kGeometry}, std::pair{"geography", TypeId::kGeography}}) {
     if (text.starts_with(prefix)) {
       Type type = Simple(id);
       type.text = std::string(text);
@@ -228,8 +228,7 @@ bool IsPromotionAllowed(const Type& from, const Type& to, int32_t format_version
     case TypeId::kDecimal:
       return to.id == TypeId::kDecimal && to.scale == from.scale && to.precision >= from.precision;
     case TypeId::kDate:
-      return format_version >= 3 &&
-             (to.id == TypeId::kTimestamp || to.id == TypeId::kTimestampNs);
+      return format_version >= 3 && (to.id == TypeId::kTimestamp || to.id == TypeId::kTimestampNs);
     case TypeId::kUnknown:
       return format_version >= 3;
     default:
@@ -239,7 +238,7 @@ bool IsPromotionAllowed(const Type& from, const Type& to, int32_t format_version
 
 int32_t DecimalSizeBytes(int32_t precision) {
   static constexpr std::array<int32_t, 38> kSizes{
-      1, 1, 2, 2, 3,  3,  4,  4,  4,  5,  5,  6,  6,  6,  7,  7,  8,  8,  9,
+      1, 1, 2,  2,  3,  3,  4,  4,  4,  5,  5,  6,  6,  6,  7,  7,  8,  8,  9,
       9, 9, 10, 10, 11, 11, 11, 12, 12, 13, 13, 13, 14, 14, 15, 15, 16, 16, 16};
   return precision >= 1 && precision <= 38 ? kSizes[static_cast<size_t>(precision - 1)] : 16;
 }

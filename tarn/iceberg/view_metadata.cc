@@ -1,10 +1,10 @@
 #include "tarn/iceberg/view_metadata.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "tarn/base/check.h"
 
@@ -43,7 +43,8 @@ Status ValidateVersion(const ViewVersion& version) {
 
 class ViewBuilder {
  public:
-  ViewBuilder(const ViewMetadata* base, int64_t now_ms) : now_ms_(now_ms), is_new_(base == nullptr) {
+  ViewBuilder(const ViewMetadata* base, int64_t now_ms)
+      : now_ms_(now_ms), is_new_(base == nullptr) {
     if (base != nullptr) {
       metadata_ = *base;
       previous_ = base->current_version_id;
@@ -150,7 +151,8 @@ Status ViewBuilder::operator()(const view_update::AddViewVersion& update) {
 
 Status ViewBuilder::operator()(const view_update::SetCurrentViewVersion& update) {
   if (update.version_id == kLastAdded && !last_version_id_) {
-    return Status::InvalidArgument("Cannot set last version id: no current version id has been set");
+    return Status::InvalidArgument(
+        "Cannot set last version id: no current version id has been set");
   }
   const int32_t id = update.version_id == kLastAdded ? *last_version_id_ : update.version_id;
   const ViewVersion* version = metadata_.FindVersion(id);
@@ -177,17 +179,18 @@ Status ViewBuilder::CheckDialects() const {
   }
   for (const ViewRepresentation& representation : before->representations) {
     if (metadata_.CurrentVersion().FindDialect(representation.dialect) == nullptr) {
-      return Status::InvalidArgument(fmt::format(
-          "Cannot replace view due to loss of view dialects "
-          "(replace.drop-dialect.allowed=false): dialect {} is missing",
-          representation.dialect));
+      return Status::InvalidArgument(
+          fmt::format("Cannot replace view due to loss of view dialects "
+                      "(replace.drop-dialect.allowed=false): dialect {} is missing",
+                      representation.dialect));
     }
   }
   return Status::Ok();
 }
 
 Result<ViewUpdateResult> ViewBuilder::Finish() {
-  if (metadata_.versions.empty() || metadata_.FindVersion(metadata_.current_version_id) == nullptr) {
+  if (metadata_.versions.empty() ||
+      metadata_.FindVersion(metadata_.current_version_id) == nullptr) {
     return Status::InvalidArgument("the view has no current version");
   }
   if (metadata_.location.empty() || metadata_.view_uuid.empty()) {
@@ -201,7 +204,8 @@ Result<ViewUpdateResult> ViewBuilder::Finish() {
     limit = given > 0 ? given : limit;
   }
   const auto removable = [&](const ViewVersion& version) {
-    return version.version_id != metadata_.current_version_id && !added_.contains(version.version_id);
+    return version.version_id != metadata_.current_version_id &&
+           !added_.contains(version.version_id);
   };
   while (changed_ && metadata_.versions.size() > static_cast<size_t>(limit)) {
     const auto oldest =

@@ -73,11 +73,10 @@ struct SetCurrentViewVersion {
 };
 }  // namespace view_update
 
-using ViewUpdate =
-    std::variant<table_update::AssignUuid, table_update::UpgradeFormatVersion,
-                 table_update::AddSchema, table_update::SetLocation, table_update::SetProperties,
-                 table_update::RemoveProperties, view_update::AddViewVersion,
-                 view_update::SetCurrentViewVersion>;
+using ViewUpdate = std::variant<table_update::AssignUuid, table_update::UpgradeFormatVersion,
+                                table_update::AddSchema, table_update::SetLocation,
+                                table_update::SetProperties, table_update::RemoveProperties,
+                                view_update::AddViewVersion, view_update::SetCurrentViewVersion>;
 
 /// {"type":"assert-view-uuid","uuid":…}, the only requirement of views.
 struct AssertViewUuid {

@@ -1,19 +1,18 @@
 // Reading manifests and manifest lists (manifest_avro.h), by field id.
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstring>
 
-#include "tarn/iceberg/avro.h"
+#include <fmt/format.h>
+
+#include "tarn/iceberg/codec/avro.h"
 #include "tarn/iceberg/manifest_avro.h"
 
 namespace tarn::iceberg {
 namespace {
 
 Status Unexpected(const AvroDecoder& decoder, int32_t field_id, const AvroSchema& schema) {
-  return decoder.Error(
-      fmt::format("field {} has Avro type number {}, which does not fit", field_id,
-                  static_cast<int>(schema.kind)));
+  return decoder.Error(fmt::format("field {} has Avro type number {}, which does not fit", field_id,
+                                   static_cast<int>(schema.kind)));
 }
 
 // Reads one field of a record at a time; `id` is for messages.
@@ -121,9 +120,7 @@ class FieldReader {
   }
 
  private:
-  Status Missing() const {
-    return decoder_.Error(fmt::format("required field {} is null", id_));
-  }
+  Status Missing() const { return decoder_.Error(fmt::format("required field {} is null", id_)); }
 
   AvroDecoder& decoder_;
   const AvroSchema& schema_;
@@ -157,9 +154,8 @@ Result<Literal> ReadPartitionValue(AvroDecoder& decoder, const AvroSchema& field
     case AvroKind::kBytes:
     case AvroKind::kFixed: {
       TARN_ASSIGN_OR_RETURN(const std::string_view value,
-                            schema->kind == AvroKind::kFixed
-                                ? decoder.ReadFixed(schema->size_bytes)
-                                : decoder.ReadBytes());
+                            schema->kind == AvroKind::kFixed ? decoder.ReadFixed(schema->size_bytes)
+                                                             : decoder.ReadBytes());
       if (!decimal) {
         return Literal::String(std::string(value));
       }
@@ -184,9 +180,8 @@ Status ReadPartition(AvroDecoder& decoder, const AvroSchema& field, const Partit
   for (const AvroField& member : schema->fields) {
     size_t position = spec.fields.size();
     for (size_t i = 0; i < spec.fields.size(); ++i) {
-      const bool same = member.field_id
-                            ? *member.field_id == spec.fields[i].field_id
-                            : member.name == SanitizeAvroName(spec.fields[i].name);
+      const bool same = member.field_id ? *member.field_id == spec.fields[i].field_id
+                                        : member.name == SanitizeAvroName(spec.fields[i].name);
       position = same ? i : position;
     }
     if (position == spec.fields.size()) {
@@ -475,8 +470,7 @@ Status ReadManifestFileField(AvroDecoder& decoder, const AvroField& field, Manif
       return Status::Ok();
     }
     case 507:
-      return reader.Items(
-          [&](const AvroSchema& item) { return ReadSummary(decoder, item, file); });
+      return reader.Items([&](const AvroSchema& item) { return ReadSummary(decoder, item, file); });
     case 519: {
       TARN_ASSIGN_OR_RETURN(file.key_metadata, reader.OptionalBytes());
       return Status::Ok();
@@ -521,16 +515,15 @@ Status InheritFrom(const ManifestFile& manifest, int32_t format_version,
       entry.sequence_number = 0;
       entry.file_sequence_number = 0;
     }
-    const bool inherits =
-        entry.status == ManifestStatus::kAdded || manifest.sequence_number == 0;
+    const bool inherits = entry.status == ManifestStatus::kAdded || manifest.sequence_number == 0;
     if (inherits) {
       entry.sequence_number = entry.sequence_number.value_or(manifest.sequence_number);
       entry.file_sequence_number = entry.file_sequence_number.value_or(manifest.sequence_number);
     }
     if (!entry.sequence_number) {
-      return Status::Corruption(fmt::format(
-          "manifest {}: file {} is not new and has no sequence number", manifest.manifest_path,
-          entry.data_file.file_path));
+      return Status::Corruption(
+          fmt::format("manifest {}: file {} is not new and has no sequence number",
+                      manifest.manifest_path, entry.data_file.file_path));
     }
     // Some writers leave this one out; the data sequence number is the best that is known.
     entry.file_sequence_number = entry.file_sequence_number.value_or(*entry.sequence_number);

@@ -1,9 +1,9 @@
-#include "tarn/iceberg/calendar.h"
-
-#include <fmt/format.h>
+#include "tarn/iceberg/codec/calendar.h"
 
 #include <limits>
 #include <optional>
+
+#include <fmt/format.h>
 
 namespace tarn::iceberg {
 namespace {
@@ -139,7 +139,8 @@ CivilDate CivilFromDays(int64_t days) {
   const int64_t day_of_era = days - era * 146097;
   const int64_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const int64_t month = (5 * day_of_year + 2) / 153;
   CivilDate date;
   date.day = static_cast<int32_t>(day_of_year - (153 * month + 2) / 5 + 1);
@@ -160,7 +161,10 @@ int64_t DaysFromCivil(const CivilDate& date) {
 
 std::string FormatDate(int64_t days) {
   const CivilDate date = CivilFromDays(days);
-  return fmt::format("{}{:04}-{:02}-{:02}", date.year < 0 ? "-" : date.year > 9999 ? "+" : "",
+  return fmt::format("{}{:04}-{:02}-{:02}",
+                     date.year < 0      ? "-"
+                     : date.year > 9999 ? "+"
+                                        : "",
                      date.year < 0 ? -date.year : date.year, date.month, date.day);
 }
 

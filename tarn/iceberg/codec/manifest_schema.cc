@@ -1,11 +1,11 @@
-#include "tarn/iceberg/manifest_schema.h"
-
-#include <fmt/format.h>
+#include "tarn/iceberg/codec/manifest_schema.h"
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "tarn/base/json_text.h"
-#include "tarn/iceberg/avro.h"
+#include "tarn/iceberg/codec/avro.h"
 
 namespace tarn::iceberg {
 namespace {
@@ -21,11 +21,10 @@ std::string Optional(std::string_view name, std::string_view type, int32_t id) {
 
 // A map with int keys, as Avro has only string keys.
 std::string IntMap(int32_t key_id, int32_t value_id, std::string_view value_type) {
-  return fmt::format(
-      R"({{"type":"array","items":{{"type":"record","name":"k{0}_v{1}","fields":[)"
-      R"({{"name":"key","type":"int","field-id":{0}}},)"
-      R"({{"name":"value","type":{2},"field-id":{1}}}]}},"logicalType":"map"}})",
-      key_id, value_id, value_type);
+  return fmt::format(R"({{"type":"array","items":{{"type":"record","name":"k{0}_v{1}","fields":[)"
+                     R"({{"name":"key","type":"int","field-id":{0}}},)"
+                     R"({{"name":"value","type":{2},"field-id":{1}}}]}},"logicalType":"map"}})",
+                     key_id, value_id, value_type);
 }
 
 std::string List(int32_t element_id, std::string_view type) {
@@ -105,10 +104,10 @@ Result<std::string> PartitionRecord(const PartitionSpec& spec, const Schema& sch
       return type.status().WithContext(fmt::format("partition field '{}'", field.name));
     }
     const std::string name = SanitizeAvroName(field.name);
-    fields += fmt::format(
-        R"({}{{"name":"{}","type":["null",{}],"default":null,"field-id":{}{}}})",
-        fields.empty() ? "" : ",", name, *type, field.field_id,
-        name == field.name ? "" : ",\"iceberg-field-name\":" + JsonString(field.name));
+    fields +=
+        fmt::format(R"({}{{"name":"{}","type":["null",{}],"default":null,"field-id":{}{}}})",
+                    fields.empty() ? "" : ",", name, *type, field.field_id,
+                    name == field.name ? "" : ",\"iceberg-field-name\":" + JsonString(field.name));
   }
   return fmt::format(R"({{"type":"record","name":"r102","fields":[{}]}})", fields);
 }
@@ -118,23 +117,22 @@ Result<std::string> PartitionRecord(const PartitionSpec& spec, const Schema& sch
 Result<std::string> ManifestEntrySchema(const PartitionSpec& spec, const Schema& schema,
                                         int32_t format_version) {
   TARN_ASSIGN_OR_RETURN(const std::string partition, PartitionRecord(spec, schema));
-  std::vector<std::string> file{
-      Required("content", R"("int")", 134),
-      Required("file_path", R"("string")", 100),
-      Required("file_format", R"("string")", 101),
-      Required("partition", partition, 102),
-      Required("record_count", R"("long")", 103),
-      Required("file_size_in_bytes", R"("long")", 104),
-      Optional("column_sizes", IntMap(117, 118, R"("long")"), 108),
-      Optional("value_counts", IntMap(119, 120, R"("long")"), 109),
-      Optional("null_value_counts", IntMap(121, 122, R"("long")"), 110),
-      Optional("nan_value_counts", IntMap(138, 139, R"("long")"), 137),
-      Optional("lower_bounds", IntMap(126, 127, R"("bytes")"), 125),
-      Optional("upper_bounds", IntMap(129, 130, R"("bytes")"), 128),
-      Optional("key_metadata", R"("bytes")", 131),
-      Optional("split_offsets", List(133, R"("long")"), 132),
-      Optional("equality_ids", List(136, R"("int")"), 135),
-      Optional("sort_order_id", R"("int")", 140)};
+  std::vector<std::string> file{Required("content", R"("int")", 134),
+                                Required("file_path", R"("string")", 100),
+                                Required("file_format", R"("string")", 101),
+                                Required("partition", partition, 102),
+                                Required("record_count", R"("long")", 103),
+                                Required("file_size_in_bytes", R"("long")", 104),
+                                Optional("column_sizes", IntMap(117, 118, R"("long")"), 108),
+                                Optional("value_counts", IntMap(119, 120, R"("long")"), 109),
+                                Optional("null_value_counts", IntMap(121, 122, R"("long")"), 110),
+                                Optional("nan_value_counts", IntMap(138, 139, R"("long")"), 137),
+                                Optional("lower_bounds", IntMap(126, 127, R"("bytes")"), 125),
+                                Optional("upper_bounds", IntMap(129, 130, R"("bytes")"), 128),
+                                Optional("key_metadata", R"("bytes")", 131),
+                                Optional("split_offsets", List(133, R"("long")"), 132),
+                                Optional("equality_ids", List(136, R"("int")"), 135),
+                                Optional("sort_order_id", R"("int")", 140)};
   if (format_version >= 3) {
     file.push_back(Optional("first_row_id", R"("long")", 142));
   }

@@ -48,12 +48,12 @@ struct AvroField {
 /// One node of a parsed schema.
 struct AvroSchema {
   AvroKind kind = AvroKind::kNull;
-  std::string name;                // Records, enums and fixed.
-  std::string logical_type;        // "decimal", "date", "map", …
-  int32_t scale = 0;               // Decimals.
-  int32_t size_bytes = 0;          // Fixed.
-  std::optional<int32_t> element_id;  // Arrays.
-  std::vector<AvroField> fields;      // Records.
+  std::string name;                     // Records, enums and fixed.
+  std::string logical_type;             // "decimal", "date", "map", …
+  int32_t scale = 0;                    // Decimals.
+  int32_t size_bytes = 0;               // Fixed.
+  std::optional<int32_t> element_id;    // Arrays.
+  std::vector<AvroField> fields;        // Records.
   std::vector<AvroSchemaPtr> children;  // Array items, map values, union branches.
 };
 
@@ -91,7 +91,7 @@ class AvroDecoder {
 };
 
 struct AvroLimits {
-  uint64_t block_bytes_max = 256ULL << 20;   // Unpacked.
+  uint64_t block_bytes_max = 256ULL << 20;  // Unpacked.
   uint64_t header_bytes_max = 64ULL << 20;
 };
 

@@ -1,14 +1,14 @@
 // The text forms of Literal (literal.h): JSON, people, and casts.
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tarn/base/hash.h"
 #include "tarn/base/uuid.h"
-#include "tarn/iceberg/calendar.h"
+#include "tarn/iceberg/codec/calendar.h"
 #include "tarn/iceberg/literal.h"
 
 namespace tarn::iceberg {
@@ -25,8 +25,8 @@ std::string FormatInt128(Int128 value) {
     return "0";
   }
   const bool negative = value < 0;
-  auto rest = negative ? -static_cast<unsigned __int128>(value)
-                       : static_cast<unsigned __int128>(value);
+  auto rest =
+      negative ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
   std::string digits;
   while (rest != 0) {
     digits.push_back(static_cast<char>('0' + static_cast<int>(rest % 10)));

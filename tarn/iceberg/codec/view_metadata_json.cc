@@ -1,6 +1,5 @@
 // The JSON forms of view_metadata.h.
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "tarn/iceberg/table_metadata_json.h"
@@ -85,14 +84,11 @@ Json ViewMetadataToJson(const ViewMetadata& metadata) {
   for (const ViewLogEntry& entry : metadata.version_log) {
     log.push_back({{"timestamp-ms", entry.timestamp_ms}, {"version-id", entry.version_id}});
   }
-  Json json = {{"view-uuid", metadata.view_uuid},
-               {"format-version", metadata.format_version},
-               {"location", metadata.location},
-               {"properties", metadata.properties},
-               {"schemas", std::move(schemas)},
-               {"current-version-id", metadata.current_version_id},
-               {"versions", std::move(versions)},
-               {"version-log", std::move(log)}};
+  Json json = {
+      {"view-uuid", metadata.view_uuid}, {"format-version", metadata.format_version},
+      {"location", metadata.location},   {"properties", metadata.properties},
+      {"schemas", std::move(schemas)},   {"current-version-id", metadata.current_version_id},
+      {"versions", std::move(versions)}, {"version-log", std::move(log)}};
   AppendUnknown(json, metadata.unknown);
   return json;
 }
@@ -125,9 +121,8 @@ Result<ViewMetadata> ViewMetadataFromJson(const Json& json) {
     TARN_ASSIGN_OR_RETURN(const ViewLogEntry entry, LogEntryFromJson(*element));
     metadata.version_log.push_back(entry);
   }
-  metadata.unknown =
-      object.Unknown({"view-uuid", "format-version", "location", "properties", "schemas",
-                      "current-version-id", "versions", "version-log"});
+  metadata.unknown = object.Unknown({"view-uuid", "format-version", "location", "properties",
+                                     "schemas", "current-version-id", "versions", "version-log"});
   if (metadata.FindVersion(metadata.current_version_id) == nullptr) {
     return Status::InvalidArgument(
         fmt::format("view metadata: Cannot find current version {} in view versions",

@@ -1,13 +1,13 @@
-#include "tarn/iceberg/avro.h"
-
-#include <fmt/format.h>
-#include <zlib.h>
-#include <zstd.h>
+#include "tarn/iceberg/codec/avro.h"
 
 #include <cstring>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "tarn/base/hash.h"
 
@@ -21,9 +21,9 @@ constexpr size_t kSyncBytes = 16;
 
 const std::unordered_map<std::string_view, AvroKind>& Primitives() {
   static const std::unordered_map<std::string_view, AvroKind> kKinds{
-      {"null", AvroKind::kNull},     {"boolean", AvroKind::kBoolean}, {"int", AvroKind::kInt},
-      {"long", AvroKind::kLong},     {"float", AvroKind::kFloat},     {"double", AvroKind::kDouble},
-      {"bytes", AvroKind::kBytes},   {"string", AvroKind::kString}};
+      {"null", AvroKind::kNull},   {"boolean", AvroKind::kBoolean}, {"int", AvroKind::kInt},
+      {"long", AvroKind::kLong},   {"float", AvroKind::kFloat},     {"double", AvroKind::kDouble},
+      {"bytes", AvroKind::kBytes}, {"string", AvroKind::kString}};
   return kKinds;
 }
 
@@ -461,7 +461,8 @@ Result<std::optional<AvroFileReader::Block>> AvroFileReader::Next() {
   offset_ += decoder.offset();
   TARN_ASSIGN_OR_RETURN(const std::string_view bytes, Unpack(packed));
   if (count < 0 || (static_cast<uint64_t>(count) > bytes.size() && !MayBeEmpty(*schema_))) {
-    return Status::Corruption(fmt::format("avro block: {} records in {} bytes", count, bytes.size()));
+    return Status::Corruption(
+        fmt::format("avro block: {} records in {} bytes", count, bytes.size()));
   }
   return std::optional<Block>(Block{count, bytes});
 }
@@ -489,8 +490,7 @@ void AvroEncoder::WriteBytes(std::string_view bytes) {
 void AvroEncoder::WriteRaw(std::string_view bytes) { bytes_.append(bytes); }
 
 AvroFileWriter::AvroFileWriter(std::string_view schema_json,
-                               const std::map<std::string, std::string>& metadata,
-                               AvroCodec codec)
+                               const std::map<std::string, std::string>& metadata, AvroCodec codec)
     : codec_(codec) {
   std::map<std::string, std::string> all = metadata;
   all["avro.schema"] = std::string(schema_json);

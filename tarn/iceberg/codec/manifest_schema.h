@@ -1,4 +1,5 @@
-// Avro schemas of manifests and manifest lists: stable texts, with names as other writers have them.
+// Avro schemas of manifests and manifest lists: stable texts, with names as other writers have
+// them.
 #pragma once
 
 #include <cstdint>

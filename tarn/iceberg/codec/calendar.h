@@ -38,7 +38,8 @@ std::string FormatDateTime(int64_t value, bool nanos, bool zoned);
 /// Errors of all: kInvalidArgument showing the text.
 Result<int64_t> ParseDate(std::string_view text);
 Result<int64_t> ParseTimeOfDay(std::string_view text, bool nanos);
-/// An offset ("Z", "+01:00") is required when `zoned` and refused otherwise. 'T' or a space between.
+/// An offset ("Z", "+01:00") is required when `zoned` and refused otherwise. 'T' or a space
+/// between.
 Result<int64_t> ParseDateTime(std::string_view text, bool nanos, bool zoned);
 
 }  // namespace tarn::iceberg

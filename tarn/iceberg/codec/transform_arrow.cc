@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tarn/base/arrow_status.h"
-#include "tarn/iceberg/calendar.h"
+#include "tarn/iceberg/codec/calendar.h"
 #include "tarn/iceberg/schema_arrow.h"
 #include "tarn/iceberg/transform.h"
 
@@ -44,9 +44,8 @@ std::string ViewOf(const arrow::Array& column, int64_t row) {
 }
 
 Status NoLiteral(const Type& type, const arrow::DataType& arrow_type) {
-  return Status::InvalidArgument(
-      fmt::format("Arrow values of type {} are not values of type {}", arrow_type.ToString(),
-                  FormatType(type)));
+  return Status::InvalidArgument(fmt::format("Arrow values of type {} are not values of type {}",
+                                             arrow_type.ToString(), FormatType(type)));
 }
 
 Result<Literal> RawLiteralAt(const Type& type, const arrow::Array& column, int64_t row) {
@@ -78,17 +77,17 @@ Result<Literal> RawLiteralAt(const Type& type, const arrow::Array& column, int64
     case arrow::Type::DATE64:
       return Literal::Long(FloorDiv(ValueOf<arrow::Date64Array>(column, row), 86'400'000));
     case arrow::Type::TIME32:
-      return Literal::Long(
-          Rescale(type, static_cast<const arrow::Time32Type&>(*column.type()).unit(),
-                  ValueOf<arrow::Time32Array>(column, row)));
+      return Literal::Long(Rescale(type,
+                                   static_cast<const arrow::Time32Type&>(*column.type()).unit(),
+                                   ValueOf<arrow::Time32Array>(column, row)));
     case arrow::Type::TIME64:
-      return Literal::Long(
-          Rescale(type, static_cast<const arrow::Time64Type&>(*column.type()).unit(),
-                  ValueOf<arrow::Time64Array>(column, row)));
+      return Literal::Long(Rescale(type,
+                                   static_cast<const arrow::Time64Type&>(*column.type()).unit(),
+                                   ValueOf<arrow::Time64Array>(column, row)));
     case arrow::Type::TIMESTAMP:
-      return Literal::Long(
-          Rescale(type, static_cast<const arrow::TimestampType&>(*column.type()).unit(),
-                  ValueOf<arrow::TimestampArray>(column, row)));
+      return Literal::Long(Rescale(type,
+                                   static_cast<const arrow::TimestampType&>(*column.type()).unit(),
+                                   ValueOf<arrow::TimestampArray>(column, row)));
     case arrow::Type::DECIMAL128:
       return Literal::Decimal(FromDecimal128(
           arrow::Decimal128(static_cast<const arrow::Decimal128Array&>(column).GetValue(row))));
@@ -120,11 +119,11 @@ Status AppendTo(arrow::ArrayBuilder& builder, const Literal& literal) {
   const auto* number = std::get_if<int64_t>(&literal.value);
   switch (builder.type()->id()) {
     case arrow::Type::INT32:
-      return FromArrow(static_cast<arrow::Int32Builder&>(builder).Append(
-          static_cast<int32_t>(*number)));
+      return FromArrow(
+          static_cast<arrow::Int32Builder&>(builder).Append(static_cast<int32_t>(*number)));
     case arrow::Type::DATE32:
-      return FromArrow(static_cast<arrow::Date32Builder&>(builder).Append(
-          static_cast<int32_t>(*number)));
+      return FromArrow(
+          static_cast<arrow::Date32Builder&>(builder).Append(static_cast<int32_t>(*number)));
     case arrow::Type::INT64:
       return FromArrow(static_cast<arrow::Int64Builder&>(builder).Append(*number));
     case arrow::Type::TIME64:
@@ -142,8 +141,8 @@ Status AppendTo(arrow::ArrayBuilder& builder, const Literal& literal) {
           static_cast<arrow::DoubleBuilder&>(builder).Append(std::get<double>(literal.value)));
     case arrow::Type::DECIMAL128: {
       const Int128 value = std::get<Int128>(literal.value);
-      return FromArrow(static_cast<arrow::Decimal128Builder&>(builder).Append(arrow::Decimal128(
-          static_cast<int64_t>(value >> 64), static_cast<uint64_t>(value))));
+      return FromArrow(static_cast<arrow::Decimal128Builder&>(builder).Append(
+          arrow::Decimal128(static_cast<int64_t>(value >> 64), static_cast<uint64_t>(value))));
     }
     case arrow::Type::STRING:
       return FromArrow(static_cast<arrow::StringBuilder&>(builder).Append(literal.AsString()));
@@ -191,8 +190,7 @@ Result<Literal> LiteralFromScalar(const Type& type, const arrow::Scalar& scalar)
   return LiteralAt(type, *column, 0);
 }
 
-Result<std::shared_ptr<arrow::Array>> ApplyTransform(const Transform& transform,
-                                                     const Type& source,
+Result<std::shared_ptr<arrow::Array>> ApplyTransform(const Transform& transform, const Type& source,
                                                      const arrow::Array& column) {
   TARN_ASSIGN_OR_RETURN(const Type result, TransformResultType(transform, source));
   TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::DataType> type, ToArrowType(result));

@@ -1,0 +1,218 @@
+#include "tarn/iceberg/update/snapshot_validation.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "tarn/iceberg/delete_index.h"
+#include "tarn/iceberg/scan.h"
+
+namespace tarn::iceberg {
+namespace {
+
+Status CheckAdded(const DataFile& file, const SnapshotUpdate& update, const TableMetadata& base,
+                  std::unordered_set<std::string>& paths) {
+  const auto fail = [&](std::string_view why) {
+    return Status::InvalidArgument(fmt::format("file {}: {}", file.file_path, why));
+  };
+  const std::string key = file.is_deletion_vector()
+                              ? fmt::format("{}@{}", file.file_path, *file.content_offset)
+                              : file.file_path;
+  if (!paths.insert(key).second) {
+    return fail("it is added twice");
+  }
+  const PartitionSpec* spec = base.FindSpec(file.spec_id);
+  if (spec == nullptr) {
+    return fail(fmt::format("the table has no partition spec {}", file.spec_id));
+  }
+  if (file.content == DataFileContent::kPositionDeletes && base.format_version >= 3 &&
+      !file.is_deletion_vector()) {
+    return fail("position delete files cannot be added to a table of format version 3");
+  }
+  if (file.content == DataFileContent::kPositionDeletes && base.format_version < 3 &&
+      file.is_deletion_vector()) {
+    return fail("deletion vectors need format version 3");
+  }
+  if (file.content == DataFileContent::kEqualityDeletes && file.equality_ids.empty()) {
+    return fail("equality deletes without columns");
+  }
+  const bool appends = update.operation == SnapshotOperation::kAppend;
+  if (appends && file.content != DataFileContent::kData) {
+    return fail("an append cannot add delete files");
+  }
+  return Status::Ok();
+}
+
+// Files whose rows the update relies on: what it removes and what its deletes refer to.
+struct Concern {
+  std::unordered_set<std::string> paths;
+  std::vector<const DataFile*> removed;
+};
+
+Status CheckDelete(const ManifestEntry& entry, const Concern& concern, bool keeps_number) {
+  const DataFile& file = entry.data_file;
+  const auto conflict = [&](const std::string& about) {
+    return Status::Conflict(
+        fmt::format("Found new conflicting delete file {} for {}: read the table again and retry",
+                    file.file_path, about));
+  };
+  if (const std::optional<std::string> path = ReferencedDataFile(file)) {
+    return concern.paths.contains(*path) ? conflict(*path) : Status::Ok();
+  }
+  if (file.content == DataFileContent::kEqualityDeletes && keeps_number) {
+    return Status::Ok();  // Still newer than the rewritten rows, so it goes on to apply.
+  }
+  for (const DataFile* removed : concern.removed) {
+    if (removed->spec_id == file.spec_id && removed->partition == file.partition) {
+      return conflict(removed->file_path);
+    }
+  }
+  return Status::Ok();
+}
+
+Status CheckReferenced(const SnapshotUpdate& update, const TableMetadata& base,
+                       const Snapshot* head, storage::ObjectStore& store, ManifestCache& cache) {
+  std::unordered_set<std::string> missing(update.validation.referenced_data_files.begin(),
+                                          update.validation.referenced_data_files.end());
+  if (missing.empty()) {
+    return Status::Ok();
+  }
+  if (head != nullptr) {
+    TARN_RETURN_IF_ERROR(VisitLiveEntries(
+        store, cache, base, *head, ManifestContent::kData,
+        [&](const ManifestFile&) { return !missing.empty(); },
+        [&](const ManifestEntry& entry) {
+          missing.erase(entry.data_file.file_path);
+          return Status::Ok();
+        }));
+  }
+  if (!missing.empty()) {
+    return Status::Conflict(fmt::format("Cannot commit, missing data files: {} ({} in all)",
+                                        *std::min_element(missing.begin(), missing.end()),
+                                        missing.size()));
+  }
+  return Status::Ok();
+}
+
+Status CheckNewDeletes(const SnapshotUpdate& update, const TableMetadata& base,
+                       const Snapshot& head, int64_t start_number, storage::ObjectStore& store,
+                       ManifestCache& cache) {
+  Concern concern;
+  for (const DataFile& file : update.removed_data_files) {
+    concern.paths.insert(file.file_path);
+    concern.removed.push_back(&file);
+  }
+  concern.paths.insert(update.validation.referenced_data_files.begin(),
+                       update.validation.referenced_data_files.end());
+  return VisitLiveEntries(
+      store, cache, base, head, ManifestContent::kDeletes,
+      [&](const ManifestFile& manifest) { return manifest.sequence_number > start_number; },
+      [&](const ManifestEntry& entry) {
+        return entry.file_sequence_number.value_or(0) > start_number
+                   ? CheckDelete(entry, concern, update.data_sequence_number.has_value())
+                   : Status::Ok();
+      });
+}
+
+Status CheckNewData(const SnapshotUpdate& update, const TableMetadata& base, const Snapshot& head,
+                    int64_t start_number, storage::ObjectStore& store, ManifestCache& cache) {
+  const Schema& schema = base.CurrentSchema();
+  TARN_ASSIGN_OR_RETURN(const Expression filter, Bind(*update.validation.no_new_data, schema));
+  return VisitLiveEntries(
+      store, cache, base, head, ManifestContent::kData,
+      [&](const ManifestFile& manifest) {
+        const PartitionSpec* spec = base.FindSpec(manifest.partition_spec_id);
+        return manifest.sequence_number > start_number &&
+               (spec == nullptr || MayMatchManifest(filter, schema, *spec, manifest));
+      },
+      [&](const ManifestEntry& entry) -> Status {
+        const DataFile& file = entry.data_file;
+        const PartitionSpec* spec = base.FindSpec(file.spec_id);
+        // Rewritten files keep their old data sequence number: their rows are not new.
+        const bool conflicts = entry.sequence_number.value_or(0) > start_number &&
+                               MayMatchPartition(filter, schema, *spec, file.partition) &&
+                               MayMatchFile(filter, schema, file);
+        return conflicts ? Status::Conflict(fmt::format(
+                               "Found conflicting files that can contain records matching {}: {}",
+                               FormatExpression(*update.validation.no_new_data), file.file_path))
+                         : Status::Ok();
+      });
+}
+
+}  // namespace
+
+Status ValidateUpdate(const SnapshotUpdate& update, const TableMetadata& base) {
+  std::unordered_set<std::string> paths;
+  for (const DataFile& file : update.added_data_files) {
+    if (file.content != DataFileContent::kData) {
+      return Status::InvalidArgument(
+          fmt::format("file {}: it holds deletes, not data", file.file_path));
+    }
+    TARN_RETURN_IF_ERROR(CheckAdded(file, update, base, paths));
+  }
+  for (const DataFile& file : update.added_delete_files) {
+    if (file.content == DataFileContent::kData) {
+      return Status::InvalidArgument(
+          fmt::format("file {}: it holds data, not deletes", file.file_path));
+    }
+    TARN_RETURN_IF_ERROR(CheckAdded(file, update, base, paths));
+  }
+  std::unordered_set<std::string> removed;
+  for (const auto* files : {&update.removed_data_files, &update.removed_delete_files}) {
+    for (const DataFile& file : *files) {
+      if (paths.contains(file.file_path)) {
+        return Status::InvalidArgument(
+            fmt::format("file {}: it is both added and removed", file.file_path));
+      }
+      removed.insert(file.file_path);
+    }
+  }
+  for (const std::string& path : update.validation.referenced_data_files) {
+    if (removed.contains(path)) {
+      return Status::InvalidArgument(
+          fmt::format("file {}: rows of it are deleted while it is removed", path));
+    }
+  }
+  if (update.operation == SnapshotOperation::kAppend && !removed.empty()) {
+    return Status::InvalidArgument("an append cannot remove files");
+  }
+  if (update.data_sequence_number && *update.data_sequence_number > base.last_sequence_number) {
+    return Status::InvalidArgument(
+        fmt::format("data sequence number {} is above the table's last one, {}",
+                    *update.data_sequence_number, base.last_sequence_number));
+  }
+  return Status::Ok();
+}
+
+Status ValidateHistory(const SnapshotUpdate& update, const TableMetadata& base,
+                       const Snapshot* head, storage::ObjectStore& store, ManifestCache& cache) {
+  const SnapshotValidation& validation = update.validation;
+  const bool unmoved = head == nullptr ? !validation.starting_snapshot_id
+                                       : validation.starting_snapshot_id == head->snapshot_id;
+  if (unmoved) {
+    return Status::Ok();
+  }
+  TARN_RETURN_IF_ERROR(CheckReferenced(update, base, head, store, cache));
+  if (head == nullptr || (!validation.no_new_deletes && !validation.no_new_data)) {
+    return Status::Ok();
+  }
+  int64_t start_number = -1;
+  if (validation.starting_snapshot_id) {
+    const Snapshot* start = base.FindSnapshot(*validation.starting_snapshot_id);
+    if (start == nullptr ||
+        !IsAncestorOf(base, *validation.starting_snapshot_id, head->snapshot_id)) {
+      return Status::Conflict(fmt::format(
+          "Cannot determine history between starting snapshot {} and the last known ancestor {}",
+          *validation.starting_snapshot_id, head->snapshot_id));
+    }
+    start_number = start->sequence_number;
+  }
+  if (validation.no_new_deletes) {
+    TARN_RETURN_IF_ERROR(CheckNewDeletes(update, base, *head, start_number, store, cache));
+  }
+  return validation.no_new_data ? CheckNewData(update, base, *head, start_number, store, cache)
+                                : Status::Ok();
+}
+
+}  // namespace tarn::iceberg
