@@ -267,9 +267,4 @@ Status MissingCredentials(std::string_view found) {
       .WithReason("MissingCredentials");
 }
 
-Status MissingScope(std::string_view scope) {
-  return Status::PermissionDenied(fmt::format("authorize: the token lacks the scope {}", scope))
-      .WithReason("ApiUsageDenied", JsonObject({{"missingScope", scope}}));
-}
-
 }  // namespace tarn::server

@@ -36,6 +36,5 @@ http::Response RenderError(Family family, const Status& failure, std::string_vie
 Status RouteNotFound(std::string_view method, std::string_view target);
 Status MethodNotAllowed(std::string_view method, std::string_view target, std::string_view allowed);
 Status MissingCredentials(std::string_view found);
-Status MissingScope(std::string_view scope);
 
 }  // namespace tarn::server

@@ -7,6 +7,7 @@
 
 #include <fmt/core.h>
 
+#include "tarn/access/authorizer.h"
 #include "tarn/base/hash.h"
 #include "tarn/base/log.h"
 #include "tarn/base/url.h"
@@ -257,9 +258,7 @@ Status Router::Authenticate(const Endpoint& endpoint, RequestContext& context) c
   }
   TARN_ASSIGN_OR_RETURN(context.principal, dependencies_.authenticate(token));
   for (const access::Scope scope : endpoint.route.scopes) {
-    if (!context.principal.scopes.Contains(scope)) {
-      return MissingScope(access::ScopeName(scope));
-    }
+    TARN_RETURN_IF_ERROR(access::RequireScope(context.principal, scope));
   }
   return Status::Ok();
 }
