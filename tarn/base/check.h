@@ -1,4 +1,5 @@
-// TARN_CHECK: a bug is not an error. Aborts, also in release, where going on could write wrong data.
+// TARN_CHECK: a bug is not an error. Aborts, also in release, where going on could write wrong
+// data.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@ namespace tarn::internal {
                               const std::string& detail = {});
 }  // namespace tarn::internal
 
-#define TARN_CHECK(condition)                                                  \
-  do {                                                                         \
-    if (!(condition)) [[unlikely]] {                                           \
-      ::tarn::internal::CheckFailed(#condition, __FILE__, __LINE__);           \
-    }                                                                          \
+#define TARN_CHECK(condition)                                        \
+  do {                                                               \
+    if (!(condition)) [[unlikely]] {                                 \
+      ::tarn::internal::CheckFailed(#condition, __FILE__, __LINE__); \
+    }                                                                \
   } while (false)

@@ -54,10 +54,14 @@ TEST(HashTest, Hexadecimal) {
 }
 
 TEST(HashTest, Base64Vectors) {
-  const std::vector<std::pair<std::string, std::string>> vectors = {
-      {"", ""},         {"f", "Zg=="},         {"fo", "Zm8="},
-      {"foo", "Zm9v"},  {"foob", "Zm9vYg=="},  {"fooba", "Zm9vYmE="},
-      {"foobar", "Zm9vYmFy"}, {"\xFB\xEF\xFF", "++//"}};
+  const std::vector<std::pair<std::string, std::string>> vectors = {{"", ""},
+                                                                    {"f", "Zg=="},
+                                                                    {"fo", "Zm8="},
+                                                                    {"foo", "Zm9v"},
+                                                                    {"foob", "Zm9vYg=="},
+                                                                    {"fooba", "Zm9vYmE="},
+                                                                    {"foobar", "Zm9vYmFy"},
+                                                                    {"\xFB\xEF\xFF", "++//"}};
   for (const auto& [bytes, text] : vectors) {
     EXPECT_EQ(EncodeBase64(bytes), text);
     EXPECT_THAT(DecodeBase64(text), IsOkAndHolds(bytes));

@@ -14,7 +14,10 @@ TEST(JsonTextTest, EscapesWhatJsonRequiresAndNothingElse) {
 }
 
 TEST(JsonTextTest, InvalidBytesBecomeReplacementCharacters) {
-  EXPECT_EQ(JsonString("a\xFF" "b"), "\"a\xEF\xBF\xBD" "b\"");
+  EXPECT_EQ(JsonString("a\xFF"
+                       "b"),
+            "\"a\xEF\xBF\xBD"
+            "b\"");
 }
 
 TEST(JsonTextTest, Objects) {

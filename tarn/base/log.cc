@@ -25,8 +25,7 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 spdlog::logger& Logger() {
   // Never destroyed: threads may log while the process exits.
   static spdlog::logger* const kLogger = [] {
-    auto* logger =
-        new spdlog::logger("tarn", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    auto* logger = new spdlog::logger("tarn", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
     return logger;
   }();

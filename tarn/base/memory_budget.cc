@@ -96,8 +96,7 @@ Status MemoryBudget::CheckSize(uint64_t bytes, std::string_view purpose) const {
 Status MemoryBudget::Exhausted(uint64_t bytes, std::string_view purpose) const {
   return {ErrorCode::kResourceExhausted,
           std::string(purpose) + " needs " + FormatSize(bytes) + ", memory budget has " +
-              FormatSize(limit_bytes_ - used_bytes_) + " of " + FormatSize(limit_bytes_) +
-              " free"};
+              FormatSize(limit_bytes_ - used_bytes_) + " of " + FormatSize(limit_bytes_) + " free"};
 }
 
 void MemoryBudget::Take(uint64_t bytes) {

@@ -83,7 +83,7 @@ class MemoryBudget {
   const uint64_t limit_bytes_;
   mutable std::mutex mutex_;
   std::condition_variable freed_;
-  uint64_t used_bytes_ = 0;   // Guarded by mutex_, as all below.
+  uint64_t used_bytes_ = 0;  // Guarded by mutex_, as all below.
   uint64_t peak_bytes_ = 0;
   uint64_t next_ticket_ = 0;  // Given to the next that waits.
   uint64_t serving_ = 0;      // Lowest ticket that may take.

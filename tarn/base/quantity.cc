@@ -18,11 +18,8 @@ struct Unit {
 
 constexpr std::array<Unit, 5> kDurationUnits = {
     {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
-constexpr std::array<Unit, 5> kSizeUnits = {{{"B", 1},
-                                             {"KiB", 1ULL << 10},
-                                             {"MiB", 1ULL << 20},
-                                             {"GiB", 1ULL << 30},
-                                             {"TiB", 1ULL << 40}}};
+constexpr std::array<Unit, 5> kSizeUnits = {
+    {{"B", 1}, {"KiB", 1ULL << 10}, {"MiB", 1ULL << 20}, {"GiB", 1ULL << 30}, {"TiB", 1ULL << 40}}};
 constexpr std::string_view kDigits = "0123456789";
 
 Status Malformed(std::string_view what, std::string_view text, std::string_view example) {

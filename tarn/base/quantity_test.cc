@@ -36,8 +36,7 @@ TEST(QuantityTest, BadDurationsNameTheTextAndWhatIsExpected) {
 TEST(QuantityTest, OffIsNoDuration) {
   EXPECT_THAT(ParseDurationOrOff("off"), IsOkAndHolds(std::nullopt));
   EXPECT_THAT(ParseDurationOrOff("1s"), IsOkAndHolds(milliseconds(1'000)));
-  EXPECT_THAT(ParseDurationOrOff("Off"),
-              FailsWith(ErrorCode::kInvalidArgument, "2h, 7d or off"));
+  EXPECT_THAT(ParseDurationOrOff("Off"), FailsWith(ErrorCode::kInvalidArgument, "2h, 7d or off"));
   EXPECT_EQ(FormatDurationOrOff(std::nullopt), "off");
 }
 

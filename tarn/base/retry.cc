@@ -56,8 +56,7 @@ std::optional<std::chrono::microseconds> RetrySchedule::Next(ErrorCode code, Tim
 namespace internal {
 
 Status AfterAttempts(const Status& last, int attempts) {
-  return attempts <= 1 ? last
-                       : last.WithContext("after " + std::to_string(attempts) + " attempts");
+  return attempts <= 1 ? last : last.WithContext("after " + std::to_string(attempts) + " attempts");
 }
 
 }  // namespace internal

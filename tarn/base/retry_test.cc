@@ -71,8 +71,7 @@ TEST_F(RetryTest, NoAttemptStartsAfterTheTimeIsUp) {
                              .wait_max = milliseconds(400),
                              .elapsed_max = seconds(1),
                              .jitter = 0};
-  EXPECT_THAT(RetryFailing(options, 1000, ErrorCode::kUnavailable),
-              Fails(ErrorCode::kUnavailable));
+  EXPECT_THAT(RetryFailing(options, 1000, ErrorCode::kUnavailable), Fails(ErrorCode::kUnavailable));
   EXPECT_EQ(calls_, 3);
 }
 
@@ -111,9 +110,8 @@ TEST(SystemSleeperTest, StopWakesSleepersNowAndLater) {
   waiting.join();
   EXPECT_THAT(slept, Fails(ErrorCode::kCancelled));
   const SystemClock clock;
-  const auto result = Retry({}, {clock, sleeper}, [&]() -> Result<int> {
-    return Status::Unavailable("busy");
-  });
+  const auto result =
+      Retry({}, {clock, sleeper}, [&]() -> Result<int> { return Status::Unavailable("busy"); });
   EXPECT_THAT(result, FailsWith(ErrorCode::kCancelled, "busy"));
 }
 

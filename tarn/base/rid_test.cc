@@ -28,8 +28,8 @@ TEST(RidTest, InstancesMayBeEmptyAndLocatorsHaveDots) {
 TEST(RidTest, RefusesOtherText) {
   for (const char* text :
        {"", "ri", "ri.", "ri.a.b.c", "ri.a.b.c.", "ri..b.c.d", "ri.a.b..d", "ri.A.b.c.d",
-        "ri.1a.b.c.d", "ri.a.b.1c.d", "ri.a.b.c.d e", "ri.a.b.c.d/e", "ri.a_b.c.d.e",
-        "RI.a.b.c.d", " ri.a.b.c.d", "ri.a.b.c.d\n", "ri.a.b.c.d\xC3\xA9"}) {
+        "ri.1a.b.c.d", "ri.a.b.1c.d", "ri.a.b.c.d e", "ri.a.b.c.d/e", "ri.a_b.c.d.e", "RI.a.b.c.d",
+        " ri.a.b.c.d", "ri.a.b.c.d\n", "ri.a.b.c.d\xC3\xA9"}) {
     EXPECT_THAT(Rid::Parse(text), Fails(ErrorCode::kInvalidArgument)) << text;
     EXPECT_FALSE(IsRid(text)) << text;
   }

@@ -108,12 +108,12 @@ class [[nodiscard]] Result {
  public:
   using ValueType = T;
 
-  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     TARN_CHECK(!status_.ok());
   }
   template <typename U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+    requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
              !std::is_same_v<std::remove_cvref_t<U>, Status> &&
              !std::is_same_v<std::remove_cvref_t<U>, Result<T>>)
   Result(U&& value) : value_(std::forward<U>(value)) {}  // NOLINT(google-explicit-constructor)
@@ -173,12 +173,12 @@ T ValueOf(Result<T>&& result) {
 #define TARN_CONCAT_(a, b) a##b
 #define TARN_CONCAT(a, b) TARN_CONCAT_(a, b)
 
-#define TARN_RETURN_IF_ERROR_(temporary, expression)                                        \
-  do {                                                                                      \
-    auto&& temporary = (expression);                                                        \
-    if (!temporary.ok()) {                                                                  \
-      return ::tarn::Status(StatusOf(std::forward<decltype(temporary)>(temporary)));        \
-    }                                                                                       \
+#define TARN_RETURN_IF_ERROR_(temporary, expression)                                 \
+  do {                                                                               \
+    auto&& temporary = (expression);                                                 \
+    if (!temporary.ok()) {                                                           \
+      return ::tarn::Status(StatusOf(std::forward<decltype(temporary)>(temporary))); \
+    }                                                                                \
   } while (false)
 
 #define TARN_ASSIGN_OR_RETURN_(temporary, target, expression) \

@@ -50,8 +50,8 @@ class ThreadPool {
   std::vector<std::thread> threads_;  // Guarded by join_mutex_ after construction.
 };
 
-/// Calls `function(0 … count - 1)`, at most `parallel_max` at a time, on the pool and on the calling
-/// thread, which always takes part: a task of the same pool may call this without deadlock.
+/// Calls `function(0 … count - 1)`, at most `parallel_max` at a time, on the pool and on the
+/// calling thread, which always takes part: a task of the same pool may call this without deadlock.
 ///
 /// After the first failure no further index starts. Returns the failure with the lowest index among
 /// those that ran; an exception of `function` is kInternal.

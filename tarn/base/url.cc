@@ -36,8 +36,10 @@ Result<std::string> Decode(std::string_view text, Plus plus) {
       const int high = i + 2 < text.size() ? HexValue(text[i + 1]) : -1;
       const int low = i + 2 < text.size() ? HexValue(text[i + 2]) : -1;
       if (high < 0 || low < 0) {
-        return Status::InvalidArgument("decode a URL: '%' must be followed by two hexadecimal "
-                                       "digits, found \"" + std::string(text) + "\"");
+        return Status::InvalidArgument(
+            "decode a URL: '%' must be followed by two hexadecimal "
+            "digits, found \"" +
+            std::string(text) + "\"");
       }
       decoded += static_cast<char>(high * 16 + low);
       i += 2;

@@ -1,8 +1,8 @@
 #include "tarn/base/uuid.h"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
+
+#include <openssl/rand.h>
 
 #include "tarn/base/hash.h"
 
@@ -18,8 +18,8 @@ void FillSecureRandom(uint8_t* bytes, size_t size) {
 }
 
 std::string Uuid::ToString() const {
-  std::string text = EncodeHex(
-      std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::string text =
+      EncodeHex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   for (const size_t dash : kDashes) {
     text.insert(dash, 1, '-');
   }

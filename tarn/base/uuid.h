@@ -42,7 +42,7 @@ class UuidGenerator {
  private:
   const Clock& clock_;
   std::mutex mutex_;
-  int64_t last_millis_ = 0;   // Guarded by mutex_.
+  int64_t last_millis_ = 0;    // Guarded by mutex_.
   uint32_t last_counter_ = 0;  // Guarded by mutex_; 18 bits behind the time.
 };
 

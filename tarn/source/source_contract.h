@@ -122,8 +122,8 @@ TEST_P(SourceContract, PausesWhileThereIsNoMemory) {
   place_->Add("payload");
   const auto source = place_->Open();
   {
-    ASSERT_OK_AND_ASSIGN(const Reservation all, place_->budget().TryReserve(
-                                                    place_->budget().limit_bytes(), "a test"));
+    ASSERT_OK_AND_ASSIGN(const Reservation all,
+                         place_->budget().TryReserve(place_->budget().limit_bytes(), "a test"));
     for (int i = 0; i < 2; ++i) {
       ASSERT_OK_AND_ASSIGN(
           const SourceBatch batch,

@@ -31,11 +31,11 @@ class FilesPlace : public SourcePlace {
         continue;
       }
       const auto& position = std::get<files::FilePosition>(item.position);
-      ledger_.resume = files::FileResume{
-          .key = position.key,
-          .version = position.version,
-          .offset_bytes = position.offset_bytes + item.payload.size(),
-          .rows_done = 1};
+      ledger_.resume =
+          files::FileResume{.key = position.key,
+                            .version = position.version,
+                            .offset_bytes = position.offset_bytes + item.payload.size(),
+                            .rows_done = 1};
       if (position.end) {
         files::Record(ledger_, position);
       }

@@ -49,8 +49,7 @@ class InputFile final : public arrow::io::RandomAccessFile {
     const int64_t wanted = std::min(size, std::max<int64_t>(object_bytes - position, 0));
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ResizableBuffer> buffer,
                           arrow::AllocateResizableBuffer(wanted));
-    ARROW_ASSIGN_OR_RAISE(const int64_t count,
-                          ReadAt(position, wanted, buffer->mutable_data()));
+    ARROW_ASSIGN_OR_RAISE(const int64_t count, ReadAt(position, wanted, buffer->mutable_data()));
     ARROW_RETURN_NOT_OK(buffer->Resize(count));
     return buffer;
   }
@@ -83,8 +82,7 @@ class OutputFile final : public arrow::io::OutputStream {
       return arrow::Status::Invalid("write to a closed stream");
     }
     position_ += size;
-    return ToArrow(
-        writer_.Write({static_cast<const char*>(bytes), static_cast<size_t>(size)}));
+    return ToArrow(writer_.Write({static_cast<const char*>(bytes), static_cast<size_t>(size)}));
   }
   arrow::Result<int64_t> Tell() const override { return position_; }
   arrow::Status Close() override {

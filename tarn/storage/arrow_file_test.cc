@@ -53,13 +53,14 @@ TEST_F(ArrowFileTest, ClosingTheStreamLeavesTheDecisionToTheWriter) {
 
 TEST_F(ArrowFileTest, FailuresOfTheStoreKeepTheirCode) {
   EXPECT_OK(WriteObject(store_, "a", "x", WriteMode::kOverwrite));
-  FaultyStore faulty(store_, {.fail_at = 1, .code = ErrorCode::kResourceExhausted,
-                              .only = StoreOperation::kReadAt});
+  FaultyStore faulty(
+      store_,
+      {.fail_at = 1, .code = ErrorCode::kResourceExhausted, .only = StoreOperation::kReadAt});
   ASSERT_OK_AND_ASSIGN(const auto file, OpenArrowInput(faulty, "a"));
   EXPECT_THAT(FromArrow(file->ReadAt(0, 1).status()),
               FailsWith(ErrorCode::kResourceExhausted, "\"a\""));
-  faulty.Rearm({.fail_at = 1, .code = ErrorCode::kPermissionDenied,
-                .only = StoreOperation::kWrite});
+  faulty.Rearm(
+      {.fail_at = 1, .code = ErrorCode::kPermissionDenied, .only = StoreOperation::kWrite});
   ASSERT_OK_AND_ASSIGN(const auto writer, faulty.OpenWriter("b", WriteMode::kOverwrite));
   EXPECT_THAT(FromArrow(ArrowOutput(*writer)->Write("x")), Fails(ErrorCode::kPermissionDenied));
 }

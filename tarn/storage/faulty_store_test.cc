@@ -36,8 +36,8 @@ TEST_F(FaultyStoreTest, CountsOneKindOnly) {
 }
 
 TEST_F(FaultyStoreTest, AfterEffectTheOutcomeIsThereButUnknown) {
-  FaultyStore faulty(store_, {.fail_at = 1, .mode = FaultMode::kAfterEffect,
-                              .only = StoreOperation::kClose});
+  FaultyStore faulty(
+      store_, {.fail_at = 1, .mode = FaultMode::kAfterEffect, .only = StoreOperation::kClose});
   EXPECT_THAT(WriteObject(faulty, "a", "x", WriteMode::kOverwrite),
               Fails(ErrorCode::kCommitStateUnknown));
   EXPECT_THAT(ReadObject(store_, "a"), IsOkAndHolds(std::string("x")));
@@ -56,8 +56,8 @@ TEST_F(FaultyStoreTest, AFailureOfTheStoreItselfIsNotHidden) {
 }
 
 TEST_F(FaultyStoreTest, AShortWriteBreaksTheWriter) {
-  FaultyStore faulty(store_, {.fail_at = 1, .mode = FaultMode::kShortWrite,
-                              .only = StoreOperation::kWrite});
+  FaultyStore faulty(
+      store_, {.fail_at = 1, .mode = FaultMode::kShortWrite, .only = StoreOperation::kWrite});
   ASSERT_OK_AND_ASSIGN(const auto writer, faulty.OpenWriter("a", WriteMode::kOverwrite));
   EXPECT_THAT(writer->Write("0123"), Fails(ErrorCode::kUnavailable));
   EXPECT_THAT(writer->Write("4567"), Fails(ErrorCode::kFailedPrecondition));

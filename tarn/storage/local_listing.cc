@@ -1,6 +1,5 @@
 #include "tarn/storage/local_listing.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include <cerrno>
 #include <memory>
 
+#include <dirent.h>
 #include <fmt/core.h>
 
 #include "tarn/storage/object_key.h"
@@ -28,7 +28,7 @@ EntryKind KindOf(int directory, const dirent& entry) {
       return EntryKind::kOther;
   }
   // Some file systems do not say in the directory.
-  struct stat status {};
+  struct stat status{};
   if (::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
     return EntryKind::kOther;
   }
@@ -49,8 +49,7 @@ bool IsListed(const std::string& key, const ListRequest& request) {
 
 class Walk {
  public:
-  Walk(const ListRequest& request, std::string_view hidden)
-      : request_(request), hidden_(hidden) {}
+  Walk(const ListRequest& request, std::string_view hidden) : request_(request), hidden_(hidden) {}
 
   // Appends the keys below an open directory whose keys begin with `folder` ("" or "a/b/").
   Status Visit(const FileDescriptor& directory, const std::string& folder) {
@@ -85,8 +84,8 @@ class Walk {
  private:
   Status Enter(const FileDescriptor& parent, const std::string& folder, const std::string& key) {
     const std::string name = key.substr(folder.size(), key.size() - folder.size() - 1);
-    const FileDescriptor directory(::openat(parent.get(), name.c_str(),
-                                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const FileDescriptor directory(
+        ::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory.valid()) {
       // It may have been removed, or replaced by something else, since its name was read.
       return errno == ENOENT || errno == ENOTDIR || errno == ELOOP
@@ -97,7 +96,7 @@ class Walk {
   }
 
   Status Append(const FileDescriptor& parent, const std::string& folder, const std::string& key) {
-    struct stat status {};
+    struct stat status{};
     if (::fstatat(parent.get(), key.c_str() + folder.size(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
       return errno == ENOENT ? Status::Ok() : ErrnoStatus(errno, "cannot look up", key);
     }
@@ -179,16 +178,16 @@ Result<ListPage> ListDirectories(int root, const ListRequest& request, std::stri
 
 ObjectMeta MetaOf(std::string key, const struct stat& status) {
   const int64_t nanos = status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
-  return {.key = std::move(key),
-          .size_bytes = static_cast<uint64_t>(status.st_size),
-          .etag = fmt::format("{:x}-{:x}-{:x}", status.st_ino, status.st_size, nanos),
-          .modified = FromMicros(status.st_mtim.tv_sec * 1'000'000 +
-                                 status.st_mtim.tv_nsec / 1'000)};
+  return {
+      .key = std::move(key),
+      .size_bytes = static_cast<uint64_t>(status.st_size),
+      .etag = fmt::format("{:x}-{:x}-{:x}", status.st_ino, status.st_size, nanos),
+      .modified = FromMicros(status.st_mtim.tv_sec * 1'000'000 + status.st_mtim.tv_nsec / 1'000)};
 }
 
 FileDescriptor OpenTemporary(int root, const std::string& path) {
-  return FileDescriptor(::openat(
-      root, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  return FileDescriptor(
+      ::openat(root, path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
 }
 
 }  // namespace tarn::storage

@@ -12,7 +12,7 @@ namespace tarn::storage {
 namespace {
 
 TEST(LocalListingTest, MetaHasMicrosecondsAndAnEtagOfNanoseconds) {
-  struct stat status {};
+  struct stat status{};
   status.st_ino = 0x1F;
   status.st_size = 3;
   status.st_mtim = {.tv_sec = 2, .tv_nsec = 999'999'999};

@@ -54,9 +54,7 @@ std::vector<std::string> AncestorsOf(const std::string& directory) {
 // A missing name, also where the path to it leads through an object or a link.
 bool IsMissing(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
-Status Missing(std::string_view key) {
-  return Status::NotFound("no object " + QuoteKey(key));
-}
+Status Missing(std::string_view key) { return Status::NotFound("no object " + QuoteKey(key)); }
 
 Status Exists(std::string_view key) {
   return Status::AlreadyExists("object " + QuoteKey(key) + " exists");
@@ -80,8 +78,7 @@ Status MakeDirectories(int root, const std::string& directory, std::string_view 
     FileDescriptor next(
         ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next.valid()) {
-      return errno == ENOENT ? Status::Ok()
-                             : ErrnoStatus(errno, "cannot make the folders of", key);
+      return errno == ENOENT ? Status::Ok() : ErrnoStatus(errno, "cannot make the folders of", key);
     }
     level = std::move(next);
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
@@ -111,10 +108,9 @@ int MoveToName(int root, const std::string& temporary, int directory, const std:
 
 Status ToMoveStatus(int error, int directory, const std::string& name, std::string_view key) {
   if (error == EEXIST) {
-    struct stat status {};
-    const bool is_folder =
-        ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISDIR(status.st_mode);
+    struct stat status{};
+    const bool is_folder = ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                           S_ISDIR(status.st_mode);
     return is_folder ? ErrnoStatus(EISDIR, "cannot write", key) : Exists(key);
   }
   return ErrnoStatus(error, "cannot write", key);
@@ -136,8 +132,7 @@ Result<TemporaryFile> MakeTemporary(int root, std::string_view key) {
                     EncodeHex({reinterpret_cast<const char*>(random.data()), random.size()}));
     FileDescriptor file = OpenTemporary(root, path);
     if (!file.valid() && errno == ENOENT) {
-      if (::mkdirat(root, std::string(kTemporaryDirectory).c_str(), 0777) != 0 &&
-          errno != EEXIST) {
+      if (::mkdirat(root, std::string(kTemporaryDirectory).c_str(), 0777) != 0 && errno != EEXIST) {
         return ErrnoStatus(errno, "cannot write", key);
       }
       continue;
@@ -145,7 +140,7 @@ Result<TemporaryFile> MakeTemporary(int root, std::string_view key) {
     if (!file.valid()) {
       return ErrnoStatus(errno, "cannot write", key);
     }
-    struct stat status {};
+    struct stat status{};
     if ((::flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
         ::fstat(file.get(), &status) == 0 && status.st_nlink > 0) {
       return TemporaryFile{std::move(file), path};
@@ -240,7 +235,7 @@ class LocalStore::Writer final : public ObjectWriter {
  private:
   Result<ObjectMeta> Finish() {
     TARN_RETURN_IF_ERROR(SyncFile(temporary_.file.get(), key_));
-    struct stat status {};
+    struct stat status{};
     if (::fstat(temporary_.file.get(), &status) != 0) {
       return ErrnoStatus(errno, "cannot write", key_);
     }
@@ -289,7 +284,7 @@ Result<std::unique_ptr<LocalStore>> LocalStore::Open(const LocalStoreOptions& op
     TARN_RETURN_IF_ERROR(MakeRoot(root));
   }
   FileDescriptor directory(::open(root.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status {};
+  struct stat status{};
   if (!directory.valid() || ::fstat(directory.get(), &status) != 0) {
     return ErrnoStatus(errno, "cannot open the folder", root.string());
   }
@@ -300,16 +295,14 @@ Result<std::unique_ptr<LocalStore>> LocalStore::Open(const LocalStoreOptions& op
   if (error) {
     return ErrnoStatus(error.value(), "cannot open the folder", root.string());
   }
-  std::unique_ptr<LocalStore> store(
-      new LocalStore(options, std::move(path), std::move(directory)));
+  std::unique_ptr<LocalStore> store(new LocalStore(options, std::move(path), std::move(directory)));
   if (options.access == LocalAccess::kReadWrite) {
     TARN_RETURN_IF_ERROR(store->RemoveAbandoned());
   }
   return store;
 }
 
-LocalStore::LocalStore(const LocalStoreOptions& options, std::string root_path,
-                       FileDescriptor root)
+LocalStore::LocalStore(const LocalStoreOptions& options, std::string root_path, FileDescriptor root)
     : root_path_(std::move(root_path)),
       base_uri_("file://" + (root_path_ == "/" ? std::string() : root_path_)),
       access_(options.access),
@@ -373,7 +366,7 @@ Status LocalStore::RemoveAbandoned() const {
 Result<ObjectMeta> LocalStore::Head(std::string_view key) {
   TARN_RETURN_IF_ERROR(CheckLocalKey(key));
   const FileDescriptor file = OpenBeneath(root_.get(), std::string(key), O_PATH);
-  struct stat status {};
+  struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) {
     return IsMissing(errno) ? Missing(key) : ErrnoStatus(errno, "cannot look up", key);
   }
@@ -387,7 +380,7 @@ Result<std::unique_ptr<ObjectReader>> LocalStore::OpenReader(std::string_view ke
   TARN_RETURN_IF_ERROR(CheckLocalKey(key));
   // Not blocking: a pipe with that name must not hold the thread.
   FileDescriptor file = OpenBeneath(root_.get(), std::string(key), O_RDONLY | O_NONBLOCK);
-  struct stat status {};
+  struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0) {
     return IsMissing(errno) ? Missing(key) : ErrnoStatus(errno, "cannot open", key);
   }
@@ -397,8 +390,7 @@ Result<std::unique_ptr<ObjectReader>> LocalStore::OpenReader(std::string_view ke
   return std::make_unique<Reader>(MetaOf(std::string(key), status), std::move(file));
 }
 
-Result<std::unique_ptr<ObjectWriter>> LocalStore::OpenWriter(std::string_view key,
-                                                             WriteMode mode) {
+Result<std::unique_ptr<ObjectWriter>> LocalStore::OpenWriter(std::string_view key, WriteMode mode) {
   TARN_RETURN_IF_ERROR(CheckWritable(key));
   // Close decides; here it only saves writing what cannot be kept.
   if (mode == WriteMode::kPutIfAbsent && Head(key).ok()) {
@@ -410,9 +402,9 @@ Result<std::unique_ptr<ObjectWriter>> LocalStore::OpenWriter(std::string_view ke
 
 Result<ListPage> LocalStore::List(const ListRequest& request) {
   TARN_RETURN_IF_ERROR(CheckListRequest(request));
-  return ListDirectories(root_.get(), request,
-                         access_ == LocalAccess::kReadWrite ? kTemporaryDirectory
-                                                            : std::string_view());
+  return ListDirectories(
+      root_.get(), request,
+      access_ == LocalAccess::kReadWrite ? kTemporaryDirectory : std::string_view());
 }
 
 Status LocalStore::Delete(std::string_view key) {
@@ -464,8 +456,8 @@ Status LocalStore::Publish(const std::string& temporary, const std::string& key,
     }
     if (!synced.ok()) {
       return {ErrorCode::kCommitStateUnknown,
-              "object " + QuoteKey(key) + " is visible but may not survive a power cut: " +
-                  synced.message()};
+              "object " + QuoteKey(key) +
+                  " is visible but may not survive a power cut: " + synced.message()};
     }
     return Status::Ok();
   }
@@ -505,8 +497,7 @@ void LocalStore::RemoveEmptyDirectories(std::string_view key) {
        directory = DirectoryOf(directory)) {
     const FileDescriptor parent =
         OpenBeneath(root_.get(), DirectoryOf(directory), O_RDONLY | O_DIRECTORY);
-    if (!parent.valid() ||
-        ::unlinkat(parent.get(), NameOf(directory).c_str(), AT_REMOVEDIR) != 0) {
+    if (!parent.valid() || ::unlinkat(parent.get(), NameOf(directory).c_str(), AT_REMOVEDIR) != 0) {
       return;
     }
     durable_directories_.erase(directory);

@@ -37,9 +37,9 @@ class LocalStoreTest : public ::testing::Test {
     std::ofstream(root_ / path) << bytes;
   }
   [[nodiscard]] size_t TemporaryCount() const {
-    return fs::exists(root_ / ".tmp") ? static_cast<size_t>(std::distance(
-                                            fs::directory_iterator(root_ / ".tmp"), {}))
-                                      : 0;
+    return fs::exists(root_ / ".tmp")
+               ? static_cast<size_t>(std::distance(fs::directory_iterator(root_ / ".tmp"), {}))
+               : 0;
   }
 
   TemporaryDirectory directory_;
@@ -265,8 +265,7 @@ TEST_F(LocalStoreTest, FullDisksAndForbiddenFoldersAreClearErrors) {
   EXPECT_TRUE(PassesUnprivileged([&] {
     const auto reading = Open(LocalAccess::kReadOnly);
     EXPECT_OK(reading->Head("kept"));
-    EXPECT_THAT(reading->OpenReader("kept"),
-                FailsWith(ErrorCode::kPermissionDenied, "\"kept\""));
+    EXPECT_THAT(reading->OpenReader("kept"), FailsWith(ErrorCode::kPermissionDenied, "\"kept\""));
     EXPECT_THAT(WriteObject(*store, "d/new", "x", WriteMode::kOverwrite),
                 FailsWith(ErrorCode::kPermissionDenied, "\"d/new\""));
     EXPECT_THAT(store->Delete("kept"), FailsWith(ErrorCode::kPermissionDenied, "\"kept\""));

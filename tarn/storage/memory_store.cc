@@ -30,9 +30,7 @@ class MemoryReader final : public ObjectReader {
   const std::shared_ptr<const std::string> bytes_;
 };
 
-Status Missing(std::string_view key) {
-  return Status::NotFound("no object " + QuoteKey(key));
-}
+Status Missing(std::string_view key) { return Status::NotFound("no object " + QuoteKey(key)); }
 
 Status Exists(std::string_view key) {
   return Status::AlreadyExists("object " + QuoteKey(key) + " exists");
@@ -143,8 +141,7 @@ int64_t MemoryStore::list_count() const {
   return list_count_;
 }
 
-Result<ObjectMeta> MemoryStore::Publish(const std::string& key, std::string bytes,
-                                        WriteMode mode) {
+Result<ObjectMeta> MemoryStore::Publish(const std::string& key, std::string bytes, WriteMode mode) {
   const std::lock_guard lock(mutex_);
   if (mode == WriteMode::kPutIfAbsent && objects_.contains(key)) {
     return Exists(key);

@@ -8,8 +8,7 @@ namespace {
 TEST(MemoryStoreTest, TakesTimesFromItsClockAndCountsLists) {
   const ManualClock clock(FromMicros(5));
   MemoryStore store(clock);
-  ASSERT_OK_AND_ASSIGN(const ObjectMeta meta,
-                       WriteObject(store, "a", "x", WriteMode::kOverwrite));
+  ASSERT_OK_AND_ASSIGN(const ObjectMeta meta, WriteObject(store, "a", "x", WriteMode::kOverwrite));
   EXPECT_EQ(meta.modified, FromMicros(5));
   EXPECT_OK(store.List({}));
   EXPECT_EQ(store.list_count(), 1);

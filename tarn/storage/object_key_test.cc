@@ -17,14 +17,14 @@ TEST(ObjectKeyTest, MessagesNameTheKeyAndTheFault) {
 }
 
 TEST(ObjectKeyTest, FileUrisOfAllForms) {
-  for (const char* uri : {"file:///data/in", "file:/data/in", "file://localhost/data/in",
-                          "/data/in"}) {
+  for (const char* uri :
+       {"file:///data/in", "file:/data/in", "file://localhost/data/in", "/data/in"}) {
     EXPECT_THAT(PathOfFileUri(uri), IsOkAndHolds(std::string("/data/in"))) << uri;
   }
   EXPECT_THAT(PathOfFileUri("file:///"), IsOkAndHolds(std::string("/")));
   EXPECT_THAT(PathOfFileUri("file:///a%20b"), IsOkAndHolds(std::string("/a%20b")));
-  for (const char* uri : {"", "data/in", "s3://data/in", "file://host/data", "file:data", "//a",
-                          "file:////a"}) {
+  for (const char* uri :
+       {"", "data/in", "s3://data/in", "file://host/data", "file:data", "//a", "file:////a"}) {
     EXPECT_THAT(PathOfFileUri(uri), Fails(ErrorCode::kInvalidArgument)) << uri;
   }
 }

@@ -89,8 +89,7 @@ TEST_P(ObjectStoreContract, BadKeysAreRefusedEverywhere) {
         std::string("a\xFF"), std::string("\xED\xA0\x80"), long_key}) {
     EXPECT_THAT(store_->Head(key), Fails(ErrorCode::kInvalidArgument)) << key;
     EXPECT_THAT(store_->OpenReader(key), Fails(ErrorCode::kInvalidArgument)) << key;
-    EXPECT_THAT(store_->OpenWriter(key, WriteMode::kOverwrite),
-                Fails(ErrorCode::kInvalidArgument))
+    EXPECT_THAT(store_->OpenWriter(key, WriteMode::kOverwrite), Fails(ErrorCode::kInvalidArgument))
         << key;
     EXPECT_THAT(store_->Delete(key), Fails(ErrorCode::kInvalidArgument)) << key;
   }
@@ -100,8 +99,8 @@ TEST_P(ObjectStoreContract, BadKeysAreRefusedEverywhere) {
 
 TEST_P(ObjectStoreContract, KeysAreTakenByTheByte) {
   const std::vector<std::string> keys = {
-      "%2F",     "*?[x]{y}", "...",         ".hidden", "A", "a",          "a b",
-      "a\\b",    "a\nb",     "a.tmp/.tmp",  "e\xCC\x81",   "\xC3\xA9", "\xF0\x9F\x98\x80"};
+      "%2F",        "*?[x]{y}",  "...",      ".hidden",         "A", "a", "a b", "a\\b", "a\nb",
+      "a.tmp/.tmp", "e\xCC\x81", "\xC3\xA9", "\xF0\x9F\x98\x80"};
   for (const std::string& key : keys) {
     Put(key, key);
   }
@@ -175,8 +174,7 @@ TEST_P(ObjectStoreContract, OverwritingChangesTheEtagAndOpenReadersKeepTheOldByt
 
 TEST_P(ObjectStoreContract, PutIfAbsentKeepsTheFirst) {
   if (!store_->capabilities().put_if_absent) {
-    EXPECT_THAT(store_->OpenWriter("a", WriteMode::kPutIfAbsent),
-                Fails(ErrorCode::kUnimplemented));
+    EXPECT_THAT(store_->OpenWriter("a", WriteMode::kPutIfAbsent), Fails(ErrorCode::kUnimplemented));
     return;
   }
   ASSERT_OK_AND_ASSIGN(const auto late, store_->OpenWriter("x/a", WriteMode::kPutIfAbsent));
@@ -200,8 +198,7 @@ TEST_P(ObjectStoreContract, OfManyPuttersOneWins) {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&, i] {
-        const auto put =
-            WriteObject(*store_, key, std::to_string(i), WriteMode::kPutIfAbsent);
+        const auto put = WriteObject(*store_, key, std::to_string(i), WriteMode::kPutIfAbsent);
         wins += put.ok() ? 1 : 0;
         EXPECT_TRUE(put.ok() || put.status().code() == ErrorCode::kAlreadyExists)
             << put.status().ToString();
@@ -297,9 +294,9 @@ TEST_P(ObjectStoreContract, ListsRandomTreesAsASortedSetWould) {
     EXPECT_EQ(Keys("", limit), keys) << limit;
   }
   for (size_t i = 0; i < keys.size(); i += 5) {
-    EXPECT_EQ(Keys("", 9, keys[i]),
-              std::vector<std::string>(keys.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                       keys.end()));
+    EXPECT_EQ(
+        Keys("", 9, keys[i]),
+        std::vector<std::string>(keys.begin() + static_cast<std::ptrdiff_t>(i) + 1, keys.end()));
   }
 }
 

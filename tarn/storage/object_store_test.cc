@@ -15,9 +15,8 @@ class ObjectStoreTest : public ::testing::Test {
 
 TEST_F(ObjectStoreTest, UrisAndKeysAreTwoNamesOfOneThing) {
   EXPECT_EQ(UriOf(store_, "db/t/x.parquet"), "file:///home/me/warehouse/db/t/x.parquet");
-  for (const char* uri :
-       {"file:///home/me/warehouse/db/t", "file:/home/me/warehouse/db/t",
-        "/home/me/warehouse/db/t", "file://localhost/home/me/warehouse/db/t"}) {
+  for (const char* uri : {"file:///home/me/warehouse/db/t", "file:/home/me/warehouse/db/t",
+                          "/home/me/warehouse/db/t", "file://localhost/home/me/warehouse/db/t"}) {
     EXPECT_THAT(KeyOf(store_, uri), IsOkAndHolds(std::string("db/t"))) << uri;
   }
 }

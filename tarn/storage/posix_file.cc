@@ -5,12 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <linux/openat2.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+
+#include <linux/openat2.h>
 
 #include "tarn/storage/object_key.h"
 
@@ -139,7 +139,7 @@ FileDescriptor OpenBeneathByLevels(int directory, const std::string& path, int f
     }
     if (last && (flags & O_PATH) != 0) {
       // O_PATH with O_NOFOLLOW opens the link itself.
-      struct stat status {};
+      struct stat status{};
       if (::fstat(next.get(), &status) != 0 || S_ISLNK(status.st_mode)) {
         errno = ELOOP;
         return {};

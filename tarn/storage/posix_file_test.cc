@@ -19,8 +19,7 @@ TEST(PosixFileTest, ErrorsNameTheKeyAndSayWhatToDo) {
   EXPECT_THAT(ErrnoStatus(ENOENT, "cannot read", "a"), Fails(ErrorCode::kNotFound));
   EXPECT_THAT(ErrnoStatus(EACCES, "cannot read", "a"), Fails(ErrorCode::kPermissionDenied));
   EXPECT_THAT(ErrnoStatus(ENOSPC, "cannot write", "a/b"),
-              FailsWith(ErrorCode::kResourceExhausted,
-                        "cannot write \"a/b\": the disk is full"));
+              FailsWith(ErrorCode::kResourceExhausted, "cannot write \"a/b\": the disk is full"));
   EXPECT_THAT(ErrnoStatus(EDQUOT, "cannot write", "a"), Fails(ErrorCode::kResourceExhausted));
   EXPECT_THAT(ErrnoStatus(EMFILE, "cannot open", "a"), Fails(ErrorCode::kResourceExhausted));
   EXPECT_THAT(ErrnoStatus(EROFS, "cannot write", "a"),

@@ -23,7 +23,8 @@ MATCHER_P(Fails, code, std::string("fails with ") + std::string(ErrorCodeName(co
 }
 
 MATCHER_P2(FailsWith, code, text,
-           std::string("fails with ") + std::string(ErrorCodeName(code)) + " saying " + std::string(text)) {
+           std::string("fails with ") + std::string(ErrorCodeName(code)) + " saying " +
+               std::string(text)) {
   *result_listener << StatusOf(arg).ToString();
   return StatusOf(arg).code() == code &&
          StatusOf(arg).ToString().find(std::string(text)) != std::string::npos;

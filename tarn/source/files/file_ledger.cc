@@ -54,8 +54,8 @@ FileDecision DecideLoaded(const FoundFile& found, const LedgerEntry& known,
                  : FileDecision{FileAction::kSkip, "changed since it was loaded; reported before"};
     }
     if (known.outcome == FileOutcome::kEmpty || known.outcome == FileOutcome::kUnreadable) {
-      return {FileAction::kSkip, "rejected before (" +
-                                     std::string(FileOutcomeName(known.outcome)) + ")"};
+      return {FileAction::kSkip,
+              "rejected before (" + std::string(FileOutcomeName(known.outcome)) + ")"};
     }
     if (known.outcome == FileOutcome::kChangedWhileRead) {
       return DecideChanged(found, known, options);

@@ -62,9 +62,9 @@ Result<ProcessFrom> ParseProcessFrom(std::string_view text);
 struct DecideOptions {
   VersionKind version_kind = VersionKind::kSizeAndTime;
   OnChanged on_changed = OnChanged::kReport;
-  bool read_future = false;        // `future: read`.
+  bool read_future = false;  // `future: read`.
   ProcessFrom process_from;
-  Timestamp first_start{};         // Of the task: what `now` and durations count from.
+  Timestamp first_start{};  // Of the task: what `now` and durations count from.
 };
 
 /// A file that a listing found and a pattern matched.
@@ -80,7 +80,7 @@ enum class FileAction {
   kReload,          // Loaded in another version; to be read again.
   kCompareContent,  // Hash it and decide again.
   kTake,            // Touched, equal: only the ledger takes the version.
-  kReport,          // Another version that will not be read; the ledger takes it, people hear of it.
+  kReport,          // Another version, not to be read; the ledger takes it, people hear of it.
   kReject,          // Zero bytes.
   kSkip,            // Dealt with, or from before process_files_from.
   kWait,            // Its date has not come.

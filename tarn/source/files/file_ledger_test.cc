@@ -66,8 +66,7 @@ TEST(FileLedgerTest, ObjectsAreComparedByEtagAlone) {
   const DecideOptions options{.version_kind = VersionKind::kEtag};
   const LedgerEntry known = Loaded(Version(5, kNow - hours(1), "e1"));
   EXPECT_EQ(Decide(Found(Version(5, kNow, "e1")), &known, options), FileAction::kSkip);
-  EXPECT_EQ(Decide(Found(Version(5, kNow - hours(1), "e2")), &known, options),
-            FileAction::kReport);
+  EXPECT_EQ(Decide(Found(Version(5, kNow - hours(1), "e2")), &known, options), FileAction::kReport);
 }
 
 TEST(FileLedgerTest, AReportedVersionIsReportedOnce) {
@@ -101,9 +100,8 @@ TEST(FileLedgerTest, ALoadedFileThatIsEmptiedIsAChange) {
 }
 
 TEST(FileLedgerTest, AFileThatChangedWhileItWasReadIsReadAgain) {
-  LedgerEntry known{.key = "a",
-                    .version = Version(5, kNow),
-                    .outcome = FileOutcome::kChangedWhileRead};
+  LedgerEntry known{
+      .key = "a", .version = Version(5, kNow), .outcome = FileOutcome::kChangedWhileRead};
   EXPECT_EQ(Decide(Found(Version(9, kNow)), &known), FileAction::kLoad);
   EXPECT_EQ(Decide(Found(Version(5, kNow)), &known), FileAction::kLoad);
   known.loaded = true;
@@ -137,9 +135,8 @@ TEST(FileLedgerTest, ProcessFromNowTakesWhatComesAfterTheFirstStart) {
 }
 
 TEST(FileLedgerTest, ProcessFromADurationGoesByTheDateWhereThereIsOne) {
-  const DecideOptions options{
-      .process_from = {.kind = ProcessFrom::Kind::kBack, .back = hours(24)},
-      .first_start = kNow};
+  const DecideOptions options{.process_from = {.kind = ProcessFrom::Kind::kBack, .back = hours(24)},
+                              .first_start = kNow};
   EXPECT_EQ(Decide(Found(Version(5, kNow - hours(25))), nullptr, options), FileAction::kSkip);
   EXPECT_EQ(Decide(Found(Version(5, kNow - hours(23))), nullptr, options), FileAction::kLoad);
   FoundFile dated = Found(Version(5, kNow - hours(1000)));

@@ -46,8 +46,8 @@ struct FileEnd {
 /// To resume within a file store its key, version, the offset after the last whole record (0 when
 /// the file is compressed: then it is read again from its start) and the rows done: FileResume.
 struct FilePosition {
-  std::string key;    // Below the root of the source.
-  std::string name;   // What hdr__file_name shows: full path of a local file, full key elsewhere.
+  std::string key;   // Below the root of the source.
+  std::string name;  // What hdr__file_name shows: full path of a local file, full key elsewhere.
   FileVersion version;
   std::optional<Timestamp> date;  // From the placeholders of the pattern.
   uint64_t offset_bytes = 0;      // Of the first byte of the payload.

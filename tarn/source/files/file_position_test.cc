@@ -12,8 +12,7 @@ TEST(FilePositionTest, OutcomesHaveNamesThatReadBack) {
     EXPECT_THAT(ParseFileOutcome(FileOutcomeName(outcome)), IsOkAndHolds(outcome));
   }
   EXPECT_EQ(FileOutcomeName(FileOutcome::kTouched), "touched");
-  EXPECT_THAT(ParseFileOutcome("Loaded"),
-              FailsWith(ErrorCode::kInvalidArgument, "\"Loaded\""));
+  EXPECT_THAT(ParseFileOutcome("Loaded"), FailsWith(ErrorCode::kInvalidArgument, "\"Loaded\""));
 }
 
 }  // namespace

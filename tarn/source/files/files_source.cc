@@ -53,8 +53,7 @@ Result<SourceStore> OpenStore(std::string_view uri, const storage::LocalStoreOpt
   const size_t colon = uri.find(':');
   if (colon != std::string_view::npos && uri.substr(0, colon) != "file") {
     return Status::Unimplemented("sources of scheme " + std::string(uri.substr(0, colon)) +
-                                 " are not available in this version: " +
-                                 storage::QuoteKey(uri));
+                                 " are not available in this version: " + storage::QuoteKey(uri));
   }
   storage::LocalStoreOptions options = access;
   TARN_ASSIGN_OR_RETURN(options.root, storage::PathOfFileUri(uri));
@@ -98,8 +97,7 @@ Result<std::unique_ptr<FilesSource>> FilesSource::Open(const FilesSourceOptions&
   TARN_ASSIGN_OR_RETURN(
       FileSelection selection,
       FileSelection::Parse(options.paths, options.exclude, options.exclude_folders));
-  return std::unique_ptr<FilesSource>(
-      new FilesSource(options, dependencies, std::move(selection)));
+  return std::unique_ptr<FilesSource>(new FilesSource(options, dependencies, std::move(selection)));
 }
 
 FilesSource::FilesSource(const FilesSourceOptions& options, const Dependencies& dependencies,
@@ -170,9 +168,8 @@ Status FilesSource::Poll() {
   for (auto& [key, file] : planned) {
     planned_.push_back(std::move(file));
   }
-  std::sort(planned_.begin(), planned_.end(), [](const Planned& a, const Planned& b) {
-    return IsReadBefore(a.found, b.found);
-  });
+  std::sort(planned_.begin(), planned_.end(),
+            [](const Planned& a, const Planned& b) { return IsReadBefore(a.found, b.found); });
   return Status::Ok();
 }
 
@@ -198,8 +195,8 @@ Status FilesSource::ListPattern(size_t index, Timestamp now, PlannedFiles& plann
   return Status::Ok();
 }
 
-void FilesSource::Consider(const storage::ObjectMeta& object, size_t index,
-                           Timestamp window_begin, PlannedFiles& planned) {
+void FilesSource::Consider(const storage::ObjectMeta& object, size_t index, Timestamp window_begin,
+                           PlannedFiles& planned) {
   const std::optional<PathMatch> match = selection_.patterns()[index].Match(object.key);
   if (!match || (match->period && match->period->end <= window_begin) ||
       planned.contains(object.key) || selection_.ExcludedBy(object.key)) {
@@ -334,9 +331,9 @@ Status FilesSource::Resume() {
     return Status::Ok();
   }
   reading_.reset();
-  planned.decision = {FileAction::kReport,
-                      "changed after its first " + std::to_string(resume->rows_done) +
-                          " rows were loaded; on_changed: report"};
+  planned.decision = {FileAction::kReport, "changed after its first " +
+                                               std::to_string(resume->rows_done) +
+                                               " rows were loaded; on_changed: report"};
   return Status::Ok();
 }
 
@@ -398,8 +395,7 @@ Result<FileEnd> FilesSource::EndOfRead(bool is_short) const {
 }
 
 // Reads the first `size_bytes`, in pieces.
-Status FilesSource::HashPart(storage::ObjectReader& reader, uint64_t size_bytes,
-                             Xxh3Stream& hash) {
+Status FilesSource::HashPart(storage::ObjectReader& reader, uint64_t size_bytes, Xxh3Stream& hash) {
   std::string piece(std::min(options_.piece_bytes, size_bytes), '\0');
   for (uint64_t offset = 0; offset < size_bytes;) {
     TARN_RETURN_IF_ERROR(CheckCancelled());
@@ -466,9 +462,8 @@ Judgement Judge(const storage::ObjectMeta& object, const FileSelection& selectio
       judgement.excluded = "excluded by \"" + *rule + "\"";
       return judgement;
     }
-    const ListingPlan plan =
-        PlanListing(pattern, options.listing, dependencies.ledger.complete_until,
-                    StartOf(options.decide), now);
+    const ListingPlan plan = PlanListing(
+        pattern, options.listing, dependencies.ledger.complete_until, StartOf(options.decide), now);
     const FileDecision decision =
         DecideFile(judgement.found, dependencies.ledger.Find(object.key),
                    WithFuture(options.decide, options.listing.future), now);
@@ -476,8 +471,8 @@ Judgement Judge(const storage::ObjectMeta& object, const FileSelection& selectio
         decision.action != FileAction::kCompareContent) {
       judgement.excluded = decision.reason;
     } else if (match->period && match->period->end <= plan.window_begin) {
-      judgement.excluded = "dated before the window, which begins at " +
-                           FormatTimestamp(plan.window_begin);
+      judgement.excluded =
+          "dated before the window, which begins at " + FormatTimestamp(plan.window_begin);
     }
     return judgement;
   }
@@ -488,8 +483,7 @@ Judgement Judge(const storage::ObjectMeta& object, const FileSelection& selectio
 }  // namespace
 
 Result<FilesPreview> PreviewFiles(const FilesSourceOptions& options,
-                                  const FilesSource::Dependencies& dependencies,
-                                  size_t files_max) {
+                                  const FilesSource::Dependencies& dependencies, size_t files_max) {
   TARN_RETURN_IF_ERROR(CheckOptions(options));
   TARN_ASSIGN_OR_RETURN(
       const FileSelection selection,

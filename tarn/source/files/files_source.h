@@ -33,7 +33,7 @@ struct FilesSourceOptions {
   DecideOptions decide;
   uint64_t piece_bytes = 1ULL << 20;    // Payload of one item at most.
   size_t files_per_poll_max = 200'000;  // Names that one poll holds; the next goes on from there.
-  int read_attempts_max = 5;            // Then a file that fails with a retryable error is rejected.
+  int read_attempts_max = 5;            // Then a file that cannot be read is rejected.
   std::string name_prefix;              // Put before keys for hdr__file_name.
 };
 
@@ -50,8 +50,8 @@ Result<SourceStore> OpenSourceStore(std::string_view uri);
 /// The same place for RemoveLoaded and MoveLoaded. Folders that become empty stay.
 Result<SourceStore> OpenSourceStoreForRemoval(std::string_view uri);
 
-/// See Source. A file that cannot be read is rejected and the others go on. `store`, `ledger`, `clock` and `budget` must outlive it; the ledger may change
-/// between two calls of Next.
+/// See Source. A file that cannot be read is rejected and the others go on. `store`, `ledger`,
+/// `clock` and `budget` must outlive it; the ledger may change between two calls of Next.
 class FilesSource final : public Source {
  public:
   struct Dependencies {
@@ -113,9 +113,9 @@ class FilesSource final : public Source {
   const FileSelection selection_;
   std::atomic<bool> cancelled_{false};
   std::deque<Planned> planned_;
-  std::unique_ptr<Reading> reading_;       // The first of planned_, once opened.
-  std::optional<Timestamp> listed_until_;  // Set while planned_ holds all of a poll.
-  int attempts_ = 0;                       // Retryable failures of the first of planned_.
+  std::unique_ptr<Reading> reading_;                // The first of planned_, once opened.
+  std::optional<Timestamp> listed_until_;           // Set while planned_ holds all of a poll.
+  int attempts_ = 0;                                // Retryable failures of the first of planned_.
   std::map<std::string, FileVersion> handed_over_;  // Ended here, not yet in the ledger.
   bool bad_name_logged_ = false;
 };

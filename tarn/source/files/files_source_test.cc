@@ -91,9 +91,8 @@ TEST_F(FilesSourceTest, ReadsInOrderOfDateThenName) {
   Put("a/31.01.2026_x", "2");
   Put("b/2026-01-30_x", "1");
   Put("b/2026-01-31_x", "3");
-  EXPECT_THAT(Poll(*Open()),
-              ElementsAre(Pair("b/2026-01-30_x", "1"), Pair("a/31.01.2026_x", "2"),
-                          Pair("b/2026-01-31_x", "3"), Pair("a/01.02.2026_x", "4")));
+  EXPECT_THAT(Poll(*Open()), ElementsAre(Pair("b/2026-01-30_x", "1"), Pair("a/31.01.2026_x", "2"),
+                                         Pair("b/2026-01-31_x", "3"), Pair("a/01.02.2026_x", "4")));
   EXPECT_EQ(last_.date, Time("2026-02-01"));
 }
 
@@ -239,11 +238,11 @@ TEST_F(FilesSourceTest, AFileThatIsRemovedAfterItWasOpenedIsStillLoaded) {
 TEST_F(FilesSourceTest, AResumedFileGoesOnWhereItWasCommitted) {
   Put("a", "0123456789");
   const storage::ObjectMeta meta = store_.Head("a").value();
-  ledger_.resume = FileResume{
-      .key = "a",
-      .version = {.etag = meta.etag, .size_bytes = 10, .modified = meta.modified},
-      .offset_bytes = 7,
-      .rows_done = 3};
+  ledger_.resume =
+      FileResume{.key = "a",
+                 .version = {.etag = meta.etag, .size_bytes = 10, .modified = meta.modified},
+                 .offset_bytes = 7,
+                 .rows_done = 3};
   EXPECT_THAT(Poll(*Open()), ElementsAre(Pair("a", "789")));
   EXPECT_EQ(last_.rows_done, 3);
   EXPECT_EQ(last_.end->content_hash, Xxh3("0123456789"));
@@ -252,8 +251,8 @@ TEST_F(FilesSourceTest, AResumedFileGoesOnWhereItWasCommitted) {
 
 TEST_F(FilesSourceTest, AFileThatChangedAfterAPartOfItWasCommittedFollowsThePolicy) {
   Put("a", "0123456789");
-  ledger_.resume = FileResume{.key = "a", .version = {.etag = "gone", .size_bytes = 8},
-                              .offset_bytes = 7, .rows_done = 3};
+  ledger_.resume = FileResume{
+      .key = "a", .version = {.etag = "gone", .size_bytes = 8}, .offset_bytes = 7, .rows_done = 3};
   const FileLedger before = ledger_;
   EXPECT_THAT(Poll(*Open()), ElementsAre(Pair("a", "!changed_ignored")));
   EXPECT_THAT(last_.end->message, ::testing::HasSubstr("its first 3 rows were loaded"));
@@ -305,7 +304,8 @@ TEST_F(FilesSourceTest, AFileThatCannotBeReadIsRejectedAndTheOthersGoOn) {
   EXPECT_THAT(Poll(*source), IsEmpty());
   // A permanent error is not tried again at all.
   ledger_ = {};
-  faulty.Rearm({.fail_at = 1, .code = ErrorCode::kPermissionDenied,
+  faulty.Rearm({.fail_at = 1,
+                .code = ErrorCode::kPermissionDenied,
                 .only = storage::StoreOperation::kOpenReader});
   EXPECT_THAT(Poll(*Open(&faulty)), ElementsAre(Pair("a", "!unreadable"), Pair("b", "b")));
 }
@@ -333,17 +333,16 @@ TEST_F(FilesSourceTest, PreviewGivesEachFileItsReason) {
   options_.exclude = {"<yyyy>/<MM>/<dd>/_*"};
   options_.decide.process_from = {.kind = ProcessFrom::Kind::kBack, .back = hours(48)};
   options_.decide.first_start = clock_.Now();
-  for (const char* key : {"2026/02/01/b.csv", "2026/02/01/a.csv", "2026/01/31/c.csv",
-                          "2026/01/01/old.csv", "2026/03/01/future.csv", "2026/02/01/_x.csv",
-                          "2026/02/01/x.json", "readme.txt"}) {
+  for (const char* key :
+       {"2026/02/01/b.csv", "2026/02/01/a.csv", "2026/01/31/c.csv", "2026/01/01/old.csv",
+        "2026/03/01/future.csv", "2026/02/01/_x.csv", "2026/02/01/x.json", "readme.txt"}) {
     Put(key, "x");
   }
   Put("2026/02/01/empty.csv", "");
   Put("2026/02/01/done.csv", "x");
   const storage::ObjectMeta done = store_.Head("2026/02/01/done.csv").value();
-  ledger_.entries["2026/02/01/done.csv"] = {.key = done.key,
-                                            .version = {.etag = done.etag, .size_bytes = 1},
-                                            .loaded = true};
+  ledger_.entries["2026/02/01/done.csv"] = {
+      .key = done.key, .version = {.etag = done.etag, .size_bytes = 1}, .loaded = true};
   ASSERT_OK_AND_ASSIGN(const FilesPreview preview, PreviewFiles(options_, Dependencies()));
   EXPECT_THAT(preview.included,
               ElementsAre(IncludedFile{"2026/01/31/c.csv", 1, Time("2026-01-31")},
@@ -390,11 +389,12 @@ class LocalFilesSourceTest : public FilesSourceTest {
     fs::create_directories((directory_.path() / path).parent_path());
     std::ofstream(directory_.path() / path) << bytes;
   }
-  SourceStore OpenPlace() { return OpenSourceStore("file://" + directory_.path().string()).value(); }
+  SourceStore OpenPlace() {
+    return OpenSourceStore("file://" + directory_.path().string()).value();
+  }
   void Touch(const fs::path& path, int seconds) {
-    fs::last_write_time(directory_.path() / path,
-                        fs::last_write_time(directory_.path() / path) +
-                            std::chrono::seconds(seconds));
+    fs::last_write_time(directory_.path() / path, fs::last_write_time(directory_.path() / path) +
+                                                      std::chrono::seconds(seconds));
   }
 
   TemporaryDirectory directory_;
@@ -438,16 +438,16 @@ TEST_F(LocalFilesSourceTest, AFileThatIsCutWhileItIsReadIsReadAgainWhole) {
 TEST_F(LocalFilesSourceTest, ReadsFromAFolderThatMayOnlyBeRead) {
   MakeFile("2026/a[1].csv", "payload");
   MakeFile("2026/secret.csv", "secret");
-  fs::permissions(directory_.path(), fs::perms::owner_all | fs::perms::others_read |
-                                         fs::perms::others_exec);
+  fs::permissions(directory_.path(),
+                  fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
   fs::permissions(directory_.path() / "2026" / "secret.csv", fs::perms::none);
   EXPECT_TRUE(PassesUnprivileged([this] {
     options_.paths = {"<yyyy>/*.csv"};
     const SourceStore place = OpenPlace();
     EXPECT_EQ(place.name_prefix, fs::canonical(directory_.path()).string() + "/");
-    EXPECT_THAT(Poll(*Open(place.store.get())),
-                ElementsAre(Pair("2026/a[1].csv", "payload"),
-                            Pair("2026/secret.csv", "!unreadable")));
+    EXPECT_THAT(
+        Poll(*Open(place.store.get())),
+        ElementsAre(Pair("2026/a[1].csv", "payload"), Pair("2026/secret.csv", "!unreadable")));
     EXPECT_THAT(last_.end->message, ::testing::HasSubstr("PermissionDenied"));
   }));
   EXPECT_FALSE(fs::exists(directory_.path() / ".tmp"));
@@ -472,8 +472,8 @@ TEST_F(LocalFilesSourceTest, LoadedFilesAreRemovedButTheirFoldersStay) {
   EXPECT_THAT(Poll(*Open(reading.store.get())), ElementsAre(Pair("drop/a", "x")));
   ASSERT_OK_AND_ASSIGN(const SourceStore removal,
                        OpenSourceStoreForRemoval("file://" + directory_.path().string()));
-  const auto removed = RemoveLoaded(*removal.store, {*ledger_.Find("drop/a")},
-                                    removal.version_kind, RunMode::kDoIt);
+  const auto removed =
+      RemoveLoaded(*removal.store, {*ledger_.Find("drop/a")}, removal.version_kind, RunMode::kDoIt);
   EXPECT_EQ(removed[0].outcome, RemovalOutcome::kRemoved);
   EXPECT_TRUE(fs::is_directory(directory_.path() / "drop"));
   EXPECT_FALSE(fs::exists(directory_.path() / "drop" / "a"));

@@ -43,17 +43,16 @@ TEST(ListingPlanTest, LaterPollsListTheWindowOnly) {
   // Off for three days: the window reaches back over them.
   EXPECT_THAT(PrefixesOf(PlanListing(pattern, {.look_back = hours(0)}, kNow - hours(72),
                                      std::nullopt, kNow)),
-              ElementsAre("in/2026/01/29/", "in/2026/01/30/", "in/2026/01/31/",
-                          "in/2026/02/01/"));
+              ElementsAre("in/2026/01/29/", "in/2026/01/30/", "in/2026/01/31/", "in/2026/02/01/"));
 }
 
 TEST(ListingPlanTest, AStartLimitsTheWindow) {
   const PathPattern pattern = Pattern("<yyyy>/<MM>/<dd>/*");
   EXPECT_THAT(PrefixesOf(PlanListing(pattern, {}, std::nullopt, kNow - hours(48), kNow)),
               ElementsAre("2026/01/30/", "2026/01/31/", "2026/02/01/"));
-  EXPECT_THAT(PrefixesOf(PlanListing(pattern, {.look_back = hours(1000)}, kNow,
-                                     kNow - hours(1), kNow)),
-              ElementsAre("2026/02/01/"));
+  EXPECT_THAT(
+      PrefixesOf(PlanListing(pattern, {.look_back = hours(1000)}, kNow, kNow - hours(1), kNow)),
+      ElementsAre("2026/02/01/"));
 }
 
 TEST(ListingPlanTest, TheNextPeriodIsThereWhenItBegins) {
@@ -85,16 +84,15 @@ TEST(ListingPlanTest, WideWindowsListCoarserPrefixes) {
 TEST(ListingPlanTest, ThePlanNeverExceedsItsPrefixes) {
   const PathPattern pattern = Pattern("<yyyy>/<MM>/<dd>/<HH>/<mm>/*");
   for (int64_t hours_back = 0; hours_back < 20'000; hours_back += 97) {
-    const ListingPlan plan = PlanListing(
-        pattern, {.look_back = hours(hours_back), .prefixes_max = 10}, kNow, {}, kNow);
+    const ListingPlan plan =
+        PlanListing(pattern, {.look_back = hours(hours_back), .prefixes_max = 10}, kNow, {}, kNow);
     EXPECT_LE(plan.steps.size(), 10u);
     EXPECT_GE(plan.steps.size(), 1u);
   }
 }
 
 TEST(ListingPlanTest, AStarBeforeTheDateKeepsTheLiteralPrefix) {
-  const ListingPlan plan =
-      PlanListing(Pattern("in/*/<yyyy>-<MM>-<dd>.csv"), {}, kNow, {}, kNow);
+  const ListingPlan plan = PlanListing(Pattern("in/*/<yyyy>-<MM>-<dd>.csv"), {}, kNow, {}, kNow);
   EXPECT_THAT(PrefixesOf(plan), ElementsAre("in/"));
   EXPECT_EQ(plan.window_begin, kNow - hours(24));
 }

@@ -11,8 +11,7 @@ namespace {
 
 constexpr uint64_t kCopyPieceBytes = 1ULL << 20;
 
-bool IsLoadedVersion(const storage::ObjectMeta& meta, const FileVersion& loaded,
-                     VersionKind kind) {
+bool IsLoadedVersion(const storage::ObjectMeta& meta, const FileVersion& loaded, VersionKind kind) {
   const bool same_state =
       kind == VersionKind::kEtag ? meta.etag == loaded.etag : meta.modified == loaded.modified;
   return same_state && meta.size_bytes == loaded.size_bytes;
@@ -40,8 +39,7 @@ Status ReadInPieces(storage::ObjectReader& reader, const Function& piece) {
   const uint64_t size = reader.meta().size_bytes;
   std::string buffer(std::min(size, kCopyPieceBytes), '\0');
   for (uint64_t offset = 0; offset < size;) {
-    TARN_ASSIGN_OR_RETURN(const size_t count,
-                          reader.ReadAt(offset, buffer.size(), buffer.data()));
+    TARN_ASSIGN_OR_RETURN(const size_t count, reader.ReadAt(offset, buffer.size(), buffer.data()));
     if (count == 0) {
       return Status::Unavailable("file " + storage::QuoteKey(reader.meta().key) +
                                  " became shorter while it was read");
@@ -53,8 +51,7 @@ Status ReadInPieces(storage::ObjectReader& reader, const Function& piece) {
 }
 
 Result<uint64_t> HashOf(storage::ObjectStore& store, std::string_view key) {
-  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectReader> reader,
-                        store.OpenReader(key));
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<storage::ObjectReader> reader, store.OpenReader(key));
   Xxh3Stream hash;
   TARN_RETURN_IF_ERROR(ReadInPieces(*reader, [&hash](std::string_view bytes) {
     hash.Update(bytes);
@@ -68,8 +65,8 @@ Status CheckCopy(storage::ObjectStore& store, const std::string& from, const std
   TARN_ASSIGN_OR_RETURN(const uint64_t from_hash, HashOf(store, from));
   TARN_ASSIGN_OR_RETURN(const uint64_t to_hash, HashOf(store, to));
   if (from_hash != to_hash) {
-    return Status::AlreadyExists("cannot move " + storage::QuoteKey(from) + ": another file is at " +
-                                 storage::QuoteKey(to));
+    return Status::AlreadyExists("cannot move " + storage::QuoteKey(from) +
+                                 ": another file is at " + storage::QuoteKey(to));
   }
   return Status::Ok();
 }
@@ -87,8 +84,8 @@ Status Copy(storage::ObjectStore& store, const LedgerEntry& entry, VersionKind k
     return CheckCopy(store, entry.key, to);
   }
   TARN_RETURN_IF_ERROR(writer);
-  TARN_RETURN_IF_ERROR(ReadInPieces(
-      *reader, [&writer](std::string_view bytes) { return (*writer)->Write(bytes); }));
+  TARN_RETURN_IF_ERROR(
+      ReadInPieces(*reader, [&writer](std::string_view bytes) { return (*writer)->Write(bytes); }));
   const Result<storage::ObjectMeta> closed = (*writer)->Close();
   return closed.status().code() == ErrorCode::kAlreadyExists ? CheckCopy(store, entry.key, to)
                                                              : closed.status();

@@ -15,11 +15,11 @@ class LoadedFilesTest : public ::testing::Test {
   LedgerEntry Put(const std::string& key, const std::string& bytes) {
     const storage::ObjectMeta meta =
         storage::WriteObject(store_, key, bytes, storage::WriteMode::kOverwrite).value();
-    return {.key = key,
-            .version = {.etag = meta.etag, .size_bytes = meta.size_bytes,
-                        .modified = meta.modified},
-            .outcome = FileOutcome::kLoaded,
-            .loaded = true};
+    return {
+        .key = key,
+        .version = {.etag = meta.etag, .size_bytes = meta.size_bytes, .modified = meta.modified},
+        .outcome = FileOutcome::kLoaded,
+        .loaded = true};
   }
   static std::vector<RemovalOutcome> OutcomesOf(const std::vector<Removal>& removals) {
     std::vector<RemovalOutcome> outcomes;
@@ -50,25 +50,24 @@ TEST_F(LoadedFilesTest, OnlyTheLoadedVersionIsDeleted) {
   Put("b", "5");
   EXPECT_OK(store_.Delete("c"));
   const std::vector<LedgerEntry> loaded = {plain, changed, gone, rejected};
-  const std::vector<RemovalOutcome> expected = {
-      RemovalOutcome::kRemoved, RemovalOutcome::kChanged, RemovalOutcome::kAlreadyGone,
-      RemovalOutcome::kChanged};
+  const std::vector<RemovalOutcome> expected = {RemovalOutcome::kRemoved, RemovalOutcome::kChanged,
+                                                RemovalOutcome::kAlreadyGone,
+                                                RemovalOutcome::kChanged};
   EXPECT_EQ(OutcomesOf(RemoveLoaded(store_, loaded, VersionKind::kEtag, RunMode::kDryRun)),
             expected);
   EXPECT_THAT(Keys(), ::testing::ElementsAre("a", "b", "d"));
-  EXPECT_EQ(OutcomesOf(RemoveLoaded(store_, loaded, VersionKind::kEtag, RunMode::kDoIt)),
-            expected);
+  EXPECT_EQ(OutcomesOf(RemoveLoaded(store_, loaded, VersionKind::kEtag, RunMode::kDoIt)), expected);
   EXPECT_THAT(Keys(), ::testing::ElementsAre("b", "d"));
 }
 
 TEST_F(LoadedFilesTest, MovingKeepsThePathBelowThePrefix) {
   const LedgerEntry entry = Put("2026/a", "bytes");
-  ASSERT_OK_AND_ASSIGN(const auto dry, MoveLoaded(store_, {entry}, VersionKind::kEtag, "done",
-                                                  RunMode::kDryRun));
+  ASSERT_OK_AND_ASSIGN(const auto dry,
+                       MoveLoaded(store_, {entry}, VersionKind::kEtag, "done", RunMode::kDryRun));
   EXPECT_EQ(OutcomesOf(dry), std::vector{RemovalOutcome::kRemoved});
   EXPECT_THAT(Keys(), ::testing::ElementsAre("2026/a"));
-  ASSERT_OK_AND_ASSIGN(const auto moved, MoveLoaded(store_, {entry}, VersionKind::kEtag, "done/",
-                                                    RunMode::kDoIt));
+  ASSERT_OK_AND_ASSIGN(const auto moved,
+                       MoveLoaded(store_, {entry}, VersionKind::kEtag, "done/", RunMode::kDoIt));
   EXPECT_EQ(OutcomesOf(moved), std::vector{RemovalOutcome::kRemoved});
   EXPECT_THAT(Keys(), ::testing::ElementsAre("done/2026/a"));
   EXPECT_THAT(storage::ReadObject(store_, "done/2026/a"), IsOkAndHolds(std::string("bytes")));
@@ -79,8 +78,8 @@ TEST_F(LoadedFilesTest, MovingKeepsThePathBelowThePrefix) {
 TEST_F(LoadedFilesTest, AnotherFileInTheWayIsAFailureAndNothingIsLost) {
   const LedgerEntry entry = Put("a", "mine");
   Put("done/a", "other");
-  ASSERT_OK_AND_ASSIGN(const auto moved, MoveLoaded(store_, {entry}, VersionKind::kEtag, "done",
-                                                    RunMode::kDoIt));
+  ASSERT_OK_AND_ASSIGN(const auto moved,
+                       MoveLoaded(store_, {entry}, VersionKind::kEtag, "done", RunMode::kDoIt));
   ASSERT_EQ(moved.size(), 1u);
   EXPECT_EQ(moved[0].outcome, RemovalOutcome::kFailed);
   EXPECT_THAT(moved[0].status, FailsWith(ErrorCode::kAlreadyExists, "\"done/a\""));
@@ -95,8 +94,8 @@ TEST_F(LoadedFilesTest, MovingMayBeRepeatedAfterAnyFailure) {
       const LedgerEntry entry = Put("a", "bytes");
       EXPECT_OK(store_.Delete("done/a"));
       FaultyStore faulty(store_, {.fail_at = n, .mode = mode});
-      ASSERT_OK_AND_ASSIGN(const auto first, MoveLoaded(faulty, {entry}, VersionKind::kEtag,
-                                                        "done", RunMode::kDoIt));
+      ASSERT_OK_AND_ASSIGN(const auto first,
+                           MoveLoaded(faulty, {entry}, VersionKind::kEtag, "done", RunMode::kDoIt));
       if (!faulty.failed()) {
         break;
       }
@@ -104,8 +103,8 @@ TEST_F(LoadedFilesTest, MovingMayBeRepeatedAfterAnyFailure) {
       EXPECT_EQ(first[0].outcome, RemovalOutcome::kFailed) << n;
       const bool is_here = store_.Head("a").ok();
       EXPECT_TRUE(is_here || store_.Head("done/a").ok()) << n;
-      ASSERT_OK_AND_ASSIGN(const auto second, MoveLoaded(faulty, {entry}, VersionKind::kEtag,
-                                                         "done", RunMode::kDoIt));
+      ASSERT_OK_AND_ASSIGN(const auto second,
+                           MoveLoaded(faulty, {entry}, VersionKind::kEtag, "done", RunMode::kDoIt));
       EXPECT_EQ(second[0].outcome,
                 is_here ? RemovalOutcome::kRemoved : RemovalOutcome::kAlreadyGone);
       EXPECT_THAT(Keys(), ::testing::ElementsAre("done/a"));

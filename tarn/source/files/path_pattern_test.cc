@@ -31,8 +31,8 @@ TEST(PathPatternTest, AStarIsAnythingButASlash) {
 }
 
 TEST(PathPatternTest, EverythingElseStandsForItself) {
-  for (const char* name : {"a[1].csv", "a?.csv", "{x}.csv", "a\\b", "^a$", "a<b", "<1>", "<>",
-                           "a>b", "(a|b)+"}) {
+  for (const char* name :
+       {"a[1].csv", "a?.csv", "{x}.csv", "a\\b", "^a$", "a<b", "<1>", "<>", "a>b", "(a|b)+"}) {
     EXPECT_TRUE(Matches(name, name)) << name;
   }
   EXPECT_FALSE(Matches("a[1].csv", "a1.csv"));
@@ -51,18 +51,20 @@ TEST(PathPatternTest, ADateNamesItsPeriod) {
   EXPECT_THAT(
       Pattern("<yyyy><MM><dd>T<HH><mm>_*").Match("20240229T2359_x"),
       Optional(PathMatch{DatePeriod{Time("2024-02-29T23:59Z"), Time("2024-03-01T00:00Z")}}));
-  EXPECT_THAT(Pattern("<dd>.<MM>.<yyyy>_<HH>h").Match("01.02.2026_03h"),
-              Optional(PathMatch{DatePeriod{Time("2026-02-01T03:00Z"), Time("2026-02-01T04:00Z")}}));
+  EXPECT_THAT(
+      Pattern("<dd>.<MM>.<yyyy>_<HH>h").Match("01.02.2026_03h"),
+      Optional(PathMatch{DatePeriod{Time("2026-02-01T03:00Z"), Time("2026-02-01T04:00Z")}}));
 }
 
 TEST(PathPatternTest, WhatIsNoDateDoesNotMatch) {
   const PathPattern pattern = Pattern("<yyyy>/<MM>/<dd>/<HH>/*");
   for (const char* key : {"2026/13/01/00/a", "2026/02/29/00/a", "2026/00/10/00/a",
-                          "2026/01/31/24/a", "2026/1/31/00/a", "26/01/31/00/a",
-                          "2026/01/3a/00/a", "2026/01/31/00", "2026/01/31/00/a/b"}) {
+                          "2026/01/31/24/a", "2026/1/31/00/a", "26/01/31/00/a", "2026/01/3a/00/a",
+                          "2026/01/31/00", "2026/01/31/00/a/b"}) {
     EXPECT_EQ(pattern.Match(key), std::nullopt) << key;
   }
-  EXPECT_THAT(Pattern("<yyyy>/<MM>/<yyyy><MM>-*").Match("2026/01/202601-a"), Optional(::testing::_));
+  EXPECT_THAT(Pattern("<yyyy>/<MM>/<yyyy><MM>-*").Match("2026/01/202601-a"),
+              Optional(::testing::_));
   EXPECT_EQ(Pattern("<yyyy>/<MM>/<yyyy><MM>-*").Match("2026/01/202602-a"), std::nullopt);
 }
 
