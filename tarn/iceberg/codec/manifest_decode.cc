@@ -200,6 +200,36 @@ Result<DataFileContent> ToContent(const AvroDecoder& decoder, int64_t value) {
   return static_cast<DataFileContent>(value);
 }
 
+// The fields of a file that came after version 1 of the format.
+Status ReadLaterFileField(AvroDecoder& decoder, const AvroField& field, DataFile& file) {
+  const int32_t id = *field.field_id;
+  FieldReader reader(decoder, *field.schema, id);
+  switch (id) {
+    case 140: {
+      TARN_ASSIGN_OR_RETURN(file.sort_order_id, reader.OptionalInt());
+      return Status::Ok();
+    }
+    case 142: {
+      TARN_ASSIGN_OR_RETURN(file.first_row_id, reader.OptionalLong());
+      return Status::Ok();
+    }
+    case 143: {
+      TARN_ASSIGN_OR_RETURN(file.referenced_data_file, reader.OptionalBytes());
+      return Status::Ok();
+    }
+    case 144: {
+      TARN_ASSIGN_OR_RETURN(file.content_offset, reader.OptionalLong());
+      return Status::Ok();
+    }
+    case 145: {
+      TARN_ASSIGN_OR_RETURN(file.content_size_bytes, reader.OptionalLong());
+      return Status::Ok();
+    }
+    default:
+      return decoder.Skip(*field.schema);
+  }
+}
+
 Status ReadFileField(AvroDecoder& decoder, const AvroField& field, const PartitionSpec& spec,
                      DataFile& file) {
   const int32_t id = *field.field_id;
@@ -256,28 +286,8 @@ Status ReadFileField(AvroDecoder& decoder, const AvroField& field, const Partiti
         file.equality_ids.push_back(value);
         return Status::Ok();
       });
-    case 140: {
-      TARN_ASSIGN_OR_RETURN(file.sort_order_id, reader.OptionalInt());
-      return Status::Ok();
-    }
-    case 142: {
-      TARN_ASSIGN_OR_RETURN(file.first_row_id, reader.OptionalLong());
-      return Status::Ok();
-    }
-    case 143: {
-      TARN_ASSIGN_OR_RETURN(file.referenced_data_file, reader.OptionalBytes());
-      return Status::Ok();
-    }
-    case 144: {
-      TARN_ASSIGN_OR_RETURN(file.content_offset, reader.OptionalLong());
-      return Status::Ok();
-    }
-    case 145: {
-      TARN_ASSIGN_OR_RETURN(file.content_size_bytes, reader.OptionalLong());
-      return Status::Ok();
-    }
     default:
-      return decoder.Skip(*field.schema);
+      return ReadLaterFileField(decoder, field, file);
   }
 }
 

@@ -145,12 +145,12 @@ Result<std::string> ManifestEntrySchema(const PartitionSpec& spec, const Schema&
   for (const std::string& field : file) {
     fields += (fields.empty() ? "" : ",") + field;
   }
-  return fmt::format(
-      R"({{"type":"record","name":"manifest_entry","fields":[{},{},{},{},)"
-      R"({{"name":"data_file","type":{{"type":"record","name":"r2","fields":[{}]}},"field-id":2}}]}})",
-      Required("status", R"("int")", 0), Optional("snapshot_id", R"("long")", 1),
-      Optional("sequence_number", R"("long")", 3), Optional("file_sequence_number", R"("long")", 4),
-      fields);
+  return fmt::format(R"({{"type":"record","name":"manifest_entry","fields":[{},{},{},{},)"
+                     R"({{"name":"data_file","type":{{"type":"record","name":"r2",)"
+                     R"("fields":[{}]}},"field-id":2}}]}})",
+                     Required("status", R"("int")", 0), Optional("snapshot_id", R"("long")", 1),
+                     Optional("sequence_number", R"("long")", 3),
+                     Optional("file_sequence_number", R"("long")", 4), fields);
 }
 
 std::string ManifestFileSchema(int32_t format_version) {
