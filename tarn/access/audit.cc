@@ -4,17 +4,17 @@ namespace tarn::access {
 
 Status AppendAudit(metastore::SqlTransaction& sql, const AuditRecord& record) {
   return sql
-      .Execute("INSERT INTO access_audit (time, user_id, token_id, action, resource, outcome, "
-               "details) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-               {ToMicros(record.time), record.user_id, record.token_id, record.action,
-                record.resource, static_cast<int64_t>(record.outcome), record.details})
+      .Execute(
+          "INSERT INTO access_audit (time, user_id, token_id, action, resource, outcome, "
+          "details) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+          {ToMicros(record.time), record.user_id, record.token_id, record.action, record.resource,
+           static_cast<int64_t>(record.outcome), record.details})
       .status();
 }
 
 Status AppendAudit(metastore::Database& database, const AuditRecord& record) {
-  return database.Write(
-      [&](metastore::SqlTransaction& sql) { return AppendAudit(sql, record); },
-      metastore::Durability::kLazy);
+  return database.Write([&](metastore::SqlTransaction& sql) { return AppendAudit(sql, record); },
+                        metastore::Durability::kLazy);
 }
 
 Result<std::vector<AuditRecord>> ListAudit(metastore::SqlTransaction& sql, int64_t after_id,

@@ -17,7 +17,7 @@ enum class AuditOutcome : uint8_t { kDone = 0, kDenied = 1, kFailed = 2 };
 struct AuditRecord {
   int64_t id = 0;  // Grows with time; given by the log.
   Timestamp time{};
-  std::string user_id;   // Empty when nobody was authenticated.
+  std::string user_id;  // Empty when nobody was authenticated.
   std::string token_id;
   std::string action;    // E.g. "dataset.commit".
   std::string resource;  // RID or name.

@@ -2,10 +2,8 @@
 
 #include "tarn/access/directory.h"
 #include "tarn/access/schema.h"
-#include "tarn/access/token.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::access {
 namespace {
@@ -13,34 +11,9 @@ namespace {
 using metastore::SqlTransaction;
 using std::chrono::seconds;
 
-class AuthorizerTest : public ::testing::Test {
+class AuthorizerTest : public MetastoreFixture {
  protected:
-  void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(Migrations()));
-  }
-
-  // Runs `function`, which returns Result<T>, in a write.
-  template <typename T, typename Function>
-  Result<T> In(const Function& function) {
-    std::optional<Result<T>> result;
-    const Status status = database_->Write(
-        [&](SqlTransaction& sql) {
-          result = function(sql);
-          return result->status();
-        },
-        metastore::Durability::kLazy);
-    if (!status.ok()) {
-      return status;
-    }
-    return *std::move(result);
-  }
-  Status Do(const metastore::SqlFunction& function) {
-    return database_->Write(function, metastore::Durability::kLazy);
-  }
+  void SetUp() override { OpenWith({Migrations()}); }
 
   User MakeUser(const std::string& name, UserKind kind = UserKind::kPerson) {
     const Result<User> user = In<User>([&](SqlTransaction& sql) {
@@ -58,9 +31,8 @@ class AuthorizerTest : public ::testing::Test {
   }
   Status Add(const std::string& group, const std::string& member,
              std::optional<Timestamp> expiration = std::nullopt) {
-    return Do([&](SqlTransaction& sql) {
-      return directory_.AddMember(sql, group, member, expiration);
-    });
+    return Do(
+        [&](SqlTransaction& sql) { return directory_.AddMember(sql, group, member, expiration); });
   }
 
   static Principal PrincipalOf(const User& user) {
@@ -94,13 +66,8 @@ class AuthorizerTest : public ::testing::Test {
     });
   }
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Directory directory_{ids_, clock_};
-  Tokens tokens_{ids_, clock_};
   Authorizer authorizer_{clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
 };
 
 TEST_F(AuthorizerTest, TheGreatestRoleAlongTheChainCounts) {
@@ -148,13 +115,14 @@ TEST_F(AuthorizerTest, ARolledBackGrantIsForgotten) {
   const User alice = MakeUser("alice");
   const std::vector<Rid> chain = {MakeRid()};
   EXPECT_THAT(Do([&](SqlTransaction& sql) -> Status {
-    TARN_RETURN_IF_ERROR(
-        AddGrant(sql, {.resource = chain[0], .principal_id = alice.id, .role = Role::kOwner},
-                 "test", clock_.Now()));
-    TARN_ASSIGN_OR_RETURN(const Role inside, authorizer_.RoleOf(sql, PrincipalOf(alice), chain));
-    EXPECT_EQ(inside, Role::kOwner);
-    return Status::Conflict("rolled back");
-  }),
+                TARN_RETURN_IF_ERROR(AddGrant(
+                    sql, {.resource = chain[0], .principal_id = alice.id, .role = Role::kOwner},
+                    "test", clock_.Now()));
+                TARN_ASSIGN_OR_RETURN(const Role inside,
+                                      authorizer_.RoleOf(sql, PrincipalOf(alice), chain));
+                EXPECT_EQ(inside, Role::kOwner);
+                return Status::Conflict("rolled back");
+              }),
               Fails(ErrorCode::kConflict));
   EXPECT_EQ(RoleOf(PrincipalOf(alice), chain), Role::kNone);
   ASSERT_OK(Give(alice.id, MakeRid(), Role::kViewer));

@@ -43,9 +43,9 @@ Result<std::optional<Bootstrapped>> Bootstrap(SqlTransaction& sql, const Rid& ro
   TARN_ASSIGN_OR_RETURN(const User admin, directory.CreateUser(sql, {.username = "admin"}));
   TARN_ASSIGN_OR_RETURN(const IssuedToken token,
                         tokens.Create(sql, {.user_id = admin.id, .name = "admin-token"}));
-  TARN_RETURN_IF_ERROR(
-      AddGrant(sql, {.resource = root, .principal_id = admin.id, .role = Role::kOwner}, admin.id,
-               clock.Now()));
+  TARN_RETURN_IF_ERROR(AddGrant(sql,
+                                {.resource = root, .principal_id = admin.id, .role = Role::kOwner},
+                                admin.id, clock.Now()));
   return std::optional<Bootstrapped>(Bootstrapped{.admin = admin, .token = token});
 }
 

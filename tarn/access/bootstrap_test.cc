@@ -2,44 +2,17 @@
 
 #include "tarn/access/grant.h"
 #include "tarn/access/schema.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::access {
 namespace {
 
 using metastore::SqlTransaction;
-using std::chrono::seconds;
 
-class BootstrapTest : public ::testing::Test {
+class BootstrapTest : public MetastoreFixture {
  protected:
-  void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(Migrations()));
-  }
-
-  // Runs `function`, which returns Result<T>, in a write.
-  template <typename T, typename Function>
-  Result<T> In(const Function& function) {
-    std::optional<Result<T>> result;
-    const Status status = database_->Write(
-        [&](SqlTransaction& sql) {
-          result = function(sql);
-          return result->status();
-        },
-        metastore::Durability::kLazy);
-    if (!status.ok()) {
-      return status;
-    }
-    return *std::move(result);
-  }
-  Status Do(const metastore::SqlFunction& function) {
-    return database_->Write(function, metastore::Durability::kLazy);
-  }
+  void SetUp() override { OpenWith({Migrations()}); }
 
   Result<std::optional<Bootstrapped>> Boot() {
     return In<std::optional<Bootstrapped>>(
@@ -48,12 +21,8 @@ class BootstrapTest : public ::testing::Test {
 
   const Rid root_ = Rid::Parse("ri.compass.main.folder.0").value();
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Directory directory_{ids_, clock_};
   Tokens tokens_{ids_, clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
 };
 
 TEST_F(BootstrapTest, TheFirstStartMakesAnAdminAndLaterOnesNothing) {
@@ -79,9 +48,8 @@ TEST_F(BootstrapTest, TheOrganizationCanBeReadAndRenamed) {
   EXPECT_THAT(In<Organization>([&](SqlTransaction& sql) { return GetOrganization(sql); }),
               Fails(ErrorCode::kNotFound));
   ASSERT_OK(Boot());
-  ASSERT_OK_AND_ASSIGN(Organization organization, In<Organization>([&](SqlTransaction& sql) {
-                         return GetOrganization(sql);
-                       }));
+  ASSERT_OK_AND_ASSIGN(Organization organization,
+                       In<Organization>([&](SqlTransaction& sql) { return GetOrganization(sql); }));
   EXPECT_TRUE(organization.rid.ToString().starts_with("ri.multipass..organization."));
   EXPECT_THAT(Uuid::Parse(organization.marking_id), IsOk());
   const auto rename = [&](const std::string& name) {
@@ -95,9 +63,7 @@ TEST_F(BootstrapTest, TheOrganizationCanBeReadAndRenamed) {
   organization.description = "about";
   EXPECT_THAT(In<Organization>([&](SqlTransaction& sql) { return GetOrganization(sql); }),
               IsOkAndHolds(organization));
-  EXPECT_THAT(Do([&](SqlTransaction& sql) {
-    return ReplaceOrganization(sql, root_, "x", "");
-  }),
+  EXPECT_THAT(Do([&](SqlTransaction& sql) { return ReplaceOrganization(sql, root_, "x", ""); }),
               Fails(ErrorCode::kNotFound));
 }
 

@@ -18,7 +18,8 @@ using metastore::SqlTransaction;
 constexpr size_t kNameBytesMax = 256;
 constexpr std::string_view kUserColumns =
     "SELECT id, username, given_name, family_name, email, kind, status, created FROM access_users ";
-constexpr std::string_view kGroupColumns = "SELECT id, name, description, created FROM access_groups ";
+constexpr std::string_view kGroupColumns =
+    "SELECT id, name, description, created FROM access_groups ";
 
 std::string Select(std::string_view columns, std::string_view rest) {
   return std::string(columns).append(rest);
@@ -157,12 +158,11 @@ Result<Group> Directory::CreateGroup(SqlTransaction& sql, std::string_view name,
               .name = std::string(name),
               .description = std::string(description),
               .created = clock_.Now()};
-  const Result<int64_t> inserted =
-      sql.Execute("INSERT INTO access_groups (id, name, description, created) "
-                  "VALUES (?1, ?2, ?3, ?4)",
-                  {group.id, group.name, group.description, ToMicros(group.created)});
-  TARN_RETURN_IF_ERROR(
-      NameTaken(inserted.status(), name, "GroupNameAlreadyExists", "groupName"));
+  const Result<int64_t> inserted = sql.Execute(
+      "INSERT INTO access_groups (id, name, description, created) "
+      "VALUES (?1, ?2, ?3, ?4)",
+      {group.id, group.name, group.description, ToMicros(group.created)});
+  TARN_RETURN_IF_ERROR(NameTaken(inserted.status(), name, "GroupNameAlreadyExists", "groupName"));
   return group;
 }
 
@@ -178,8 +178,7 @@ Status Directory::ReplaceGroup(SqlTransaction& sql, std::string_view group_id,
 
 Status Directory::DeleteGroup(SqlTransaction& sql, std::string_view group_id) {
   TARN_ASSIGN_OR_RETURN(const Group group, GetGroup(sql, group_id));
-  TARN_RETURN_IF_ERROR(
-      sql.Execute("DELETE FROM access_members WHERE group_id = ?1", {group.id}));
+  TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM access_members WHERE group_id = ?1", {group.id}));
   TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM access_groups WHERE id = ?1", {group.id}));
   return EndPrincipal(sql, group.id);
 }
@@ -226,9 +225,8 @@ Status Directory::RemoveMember(SqlTransaction& sql, std::string_view group_id,
 }
 
 Result<User> GetUser(SqlTransaction& sql, std::string_view user_id) {
-  TARN_ASSIGN_OR_RETURN(std::vector<User> users,
-                        ReadAll(sql, Select(kUserColumns, "WHERE id = ?1"),
-                                {std::string(user_id)}, UserOf));
+  TARN_ASSIGN_OR_RETURN(std::vector<User> users, ReadAll(sql, Select(kUserColumns, "WHERE id = ?1"),
+                                                         {std::string(user_id)}, UserOf));
   if (users.empty()) {
     return UserNotFound(user_id);
   }
@@ -236,10 +234,9 @@ Result<User> GetUser(SqlTransaction& sql, std::string_view user_id) {
 }
 
 Result<std::optional<User>> FindUserByName(SqlTransaction& sql, std::string_view username) {
-  TARN_ASSIGN_OR_RETURN(
-      std::vector<User> users,
-      ReadAll(sql, Select(kUserColumns, "WHERE username = ?1 AND status = 0"),
-              {std::string(username)}, UserOf));
+  TARN_ASSIGN_OR_RETURN(std::vector<User> users,
+                        ReadAll(sql, Select(kUserColumns, "WHERE username = ?1 AND status = 0"),
+                                {std::string(username)}, UserOf));
   return FirstOf(std::move(users));
 }
 
@@ -256,9 +253,9 @@ Result<std::vector<User>> ListUsers(SqlTransaction& sql, const DirectoryPage& pa
 }
 
 Result<Group> GetGroup(SqlTransaction& sql, std::string_view group_id) {
-  TARN_ASSIGN_OR_RETURN(std::vector<Group> groups,
-                        ReadAll(sql, Select(kGroupColumns, "WHERE id = ?1"),
-                                {std::string(group_id)}, GroupOf));
+  TARN_ASSIGN_OR_RETURN(
+      std::vector<Group> groups,
+      ReadAll(sql, Select(kGroupColumns, "WHERE id = ?1"), {std::string(group_id)}, GroupOf));
   if (groups.empty()) {
     return GroupNotFound(group_id);
   }
@@ -274,26 +271,27 @@ Result<std::optional<Group>> FindGroupByName(SqlTransaction& sql, std::string_vi
 
 Result<std::vector<Group>> ListGroups(SqlTransaction& sql, const DirectoryPage& page) {
   return ReadAll(sql,
-                 Select(kGroupColumns, "WHERE id > ?1 AND substr(lower(name), 1, length(?2)) = ?2 "
-                                       "ORDER BY id LIMIT ?3"),
+                 Select(kGroupColumns,
+                        "WHERE id > ?1 AND substr(lower(name), 1, length(?2)) = ?2 "
+                        "ORDER BY id LIMIT ?3"),
                  {page.after_id, LowerAscii(page.prefix), page.limit}, GroupOf);
 }
 
 Result<std::vector<GroupMember>> ListMembers(SqlTransaction& sql, std::string_view group_id) {
   TARN_RETURN_IF_ERROR(GetGroup(sql, group_id));
   std::vector<GroupMember> members;
-  TARN_RETURN_IF_ERROR(sql.Query(
-      "SELECT principal_id, kind, expiration FROM access_members WHERE group_id = ?1 "
-      "ORDER BY principal_id",
-      {std::string(group_id)}, [&](const SqlRow& row) {
-        GroupMember member{.principal_id = std::string(row.Text(0)),
-                           .kind = static_cast<MemberKind>(row.Int(1))};
-        if (!row.IsNull(2)) {
-          member.expiration = FromMicros(row.Int(2));
-        }
-        members.push_back(std::move(member));
-        return Result<RowAction>(RowAction::kContinue);
-      }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT principal_id, kind, expiration FROM access_members WHERE group_id = ?1 "
+                "ORDER BY principal_id",
+                {std::string(group_id)}, [&](const SqlRow& row) {
+                  GroupMember member{.principal_id = std::string(row.Text(0)),
+                                     .kind = static_cast<MemberKind>(row.Int(1))};
+                  if (!row.IsNull(2)) {
+                    member.expiration = FromMicros(row.Int(2));
+                  }
+                  members.push_back(std::move(member));
+                  return Result<RowAction>(RowAction::kContinue);
+                }));
   return members;
 }
 

@@ -96,8 +96,7 @@ Result<std::vector<User>> ListUsers(metastore::SqlTransaction& sql, const Direct
                                     UserStatus status = UserStatus::kActive);
 /// Errors: kNotFound (reason GroupNotFound).
 Result<Group> GetGroup(metastore::SqlTransaction& sql, std::string_view group_id);
-Result<std::optional<Group>> FindGroupByName(metastore::SqlTransaction& sql,
-                                             std::string_view name);
+Result<std::optional<Group>> FindGroupByName(metastore::SqlTransaction& sql, std::string_view name);
 Result<std::vector<Group>> ListGroups(metastore::SqlTransaction& sql, const DirectoryPage& page);
 /// Direct members, also expired ones, by principal id. Errors: kNotFound (GroupNotFound).
 Result<std::vector<GroupMember>> ListMembers(metastore::SqlTransaction& sql,
@@ -106,8 +105,8 @@ enum class Reach : uint8_t { kDirect, kTransitive };
 
 /// The groups of a principal at a time. Value.
 struct Memberships {
-  std::vector<std::string> group_ids;     // Sorted.
-  std::optional<Timestamp> next_expiry;   // When the first of them ends; none = never.
+  std::vector<std::string> group_ids;    // Sorted.
+  std::optional<Timestamp> next_expiry;  // When the first of them ends; none = never.
   friend bool operator==(const Memberships&, const Memberships&) = default;
 };
 

@@ -6,9 +6,8 @@
 #include "tarn/access/grant.h"
 #include "tarn/access/schema.h"
 #include "tarn/access/token.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::access {
 namespace {
@@ -16,34 +15,9 @@ namespace {
 using metastore::SqlTransaction;
 using std::chrono::seconds;
 
-class DirectoryTest : public ::testing::Test {
+class DirectoryTest : public MetastoreFixture {
  protected:
-  void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(Migrations()));
-  }
-
-  // Runs `function`, which returns Result<T>, in a write.
-  template <typename T, typename Function>
-  Result<T> In(const Function& function) {
-    std::optional<Result<T>> result;
-    const Status status = database_->Write(
-        [&](SqlTransaction& sql) {
-          result = function(sql);
-          return result->status();
-        },
-        metastore::Durability::kLazy);
-    if (!status.ok()) {
-      return status;
-    }
-    return *std::move(result);
-  }
-  Status Do(const metastore::SqlFunction& function) {
-    return database_->Write(function, metastore::Durability::kLazy);
-  }
+  void SetUp() override { OpenWith({Migrations()}); }
 
   User MakeUser(const std::string& name, UserKind kind = UserKind::kPerson) {
     const Result<User> user = In<User>([&](SqlTransaction& sql) {
@@ -61,9 +35,8 @@ class DirectoryTest : public ::testing::Test {
   }
   Status Add(const std::string& group, const std::string& member,
              std::optional<Timestamp> expiration = std::nullopt) {
-    return Do([&](SqlTransaction& sql) {
-      return directory_.AddMember(sql, group, member, expiration);
-    });
+    return Do(
+        [&](SqlTransaction& sql) { return directory_.AddMember(sql, group, member, expiration); });
   }
 
   Result<Memberships> GroupsOf(const std::string& id, Reach reach) {
@@ -71,12 +44,8 @@ class DirectoryTest : public ::testing::Test {
         [&](SqlTransaction& sql) { return ReadMemberships(sql, id, clock_.Now(), reach); });
   }
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Directory directory_{ids_, clock_};
   Tokens tokens_{ids_, clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
 };
 
 TEST_F(DirectoryTest, UsersAreFoundByIdAndName) {
@@ -90,9 +59,9 @@ TEST_F(DirectoryTest, UsersAreFoundByIdAndName) {
   EXPECT_THAT(Uuid::Parse(made.id), IsOk());
   EXPECT_THAT(In<User>([&](SqlTransaction& sql) { return GetUser(sql, made.id); }),
               IsOkAndHolds(made));
-  EXPECT_THAT(In<std::optional<User>>(
-                  [&](SqlTransaction& sql) { return FindUserByName(sql, "alice"); }),
-              IsOkAndHolds(std::optional<User>(made)));
+  EXPECT_THAT(
+      In<std::optional<User>>([&](SqlTransaction& sql) { return FindUserByName(sql, "alice"); }),
+      IsOkAndHolds(std::optional<User>(made)));
   const Status missing = In<User>([&](SqlTransaction& sql) { return GetUser(sql, "x"); }).status();
   EXPECT_EQ(missing.reason(), "UserNotFound");
 }
@@ -146,14 +115,15 @@ TEST_F(DirectoryTest, DeletingAUserEndsAllItCouldDo) {
   };
   ASSERT_OK(remove());
   EXPECT_EQ(remove().reason(), "UserDeleted");
-  EXPECT_THAT(In<std::vector<Grant>>([&](SqlTransaction& sql) { return ListGrants(sql, resource); }),
-              IsOkAndHolds(::testing::IsEmpty()));
+  EXPECT_THAT(
+      In<std::vector<Grant>>([&](SqlTransaction& sql) { return ListGrants(sql, resource); }),
+      IsOkAndHolds(::testing::IsEmpty()));
   EXPECT_THAT(
       In<std::vector<GroupMember>>([&](SqlTransaction& sql) { return ListMembers(sql, group.id); }),
       IsOkAndHolds(::testing::IsEmpty()));
-  EXPECT_THAT(In<Principal>(
-                  [&](SqlTransaction& sql) { return tokens_.Authenticate(sql, token.text); }),
-              Fails(ErrorCode::kUnauthenticated));
+  EXPECT_THAT(
+      In<Principal>([&](SqlTransaction& sql) { return tokens_.Authenticate(sql, token.text); }),
+      Fails(ErrorCode::kUnauthenticated));
   EXPECT_EQ(Add(group.id, user.id).reason(), "PrincipalNotFound");
 }
 
@@ -202,7 +172,8 @@ TEST_F(DirectoryTest, GroupsAreCreatedReplacedAndDeleted) {
   ASSERT_OK(Do([&](SqlTransaction& sql) { return directory_.DeleteGroup(sql, group.id); }));
   EXPECT_EQ(replace("g3").reason(), "GroupNotFound");
   EXPECT_EQ(Add(group.id, "x").reason(), "GroupNotFound");
-  ASSERT_OK_AND_ASSIGN(const std::vector<Group> left, In<std::vector<Group>>(
+  ASSERT_OK_AND_ASSIGN(const std::vector<Group> left,
+                       In<std::vector<Group>>(
                            [&](SqlTransaction& sql) { return ListGroups(sql, {.prefix = "H"}); }));
   EXPECT_EQ(left.size(), 1U);
 }
@@ -224,9 +195,8 @@ TEST_F(DirectoryTest, MembershipsReachThroughGroupsAndExpire) {
   ASSERT_OK(Add(inner.id, alice.id));
   EXPECT_THAT(GroupsOf(alice.id, Reach::kDirect),
               IsOkAndHolds(Memberships{.group_ids = {inner.id}}));
-  ASSERT_OK(Do([&](SqlTransaction& sql) {
-    return directory_.RemoveMember(sql, inner.id, alice.id);
-  }));
+  ASSERT_OK(
+      Do([&](SqlTransaction& sql) { return directory_.RemoveMember(sql, inner.id, alice.id); }));
   EXPECT_THAT(GroupsOf(alice.id, Reach::kDirect), IsOkAndHolds(Memberships()));
 }
 
@@ -239,8 +209,7 @@ TEST_F(DirectoryTest, MembersThatMakeNoSenseAreRefused) {
   EXPECT_THAT(Add(a.id, c.id), FailsWith(ErrorCode::kInvalidArgument, "contain itself"));
   EXPECT_THAT(Add(a.id, a.id), Fails(ErrorCode::kInvalidArgument));
   EXPECT_EQ(Add(a.id, "nobody").reason(), "PrincipalNotFound");
-  EXPECT_EQ(Add(a.id, MakeUser("u").id, clock_.Now()).reason(),
-            "InvalidGroupMembershipExpiration");
+  EXPECT_EQ(Add(a.id, MakeUser("u").id, clock_.Now()).reason(), "InvalidGroupMembershipExpiration");
 }
 
 }  // namespace

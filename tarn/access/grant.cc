@@ -13,13 +13,13 @@ Result<bool> IsPrincipal(metastore::SqlTransaction& sql, const std::string& id) 
     return true;
   }
   bool found = false;
-  TARN_RETURN_IF_ERROR(sql.Query("SELECT 1 FROM access_users WHERE id = ?1 AND status = 0 "
-                                 "UNION ALL SELECT 1 FROM access_groups WHERE id = ?1",
-                                 {id}, [&](const metastore::SqlRow&) {
-                                   found = true;
-                                   return Result<metastore::RowAction>(
-                                       metastore::RowAction::kStop);
-                                 }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT 1 FROM access_users WHERE id = ?1 AND status = 0 "
+                "UNION ALL SELECT 1 FROM access_groups WHERE id = ?1",
+                {id}, [&](const metastore::SqlRow&) {
+                  found = true;
+                  return Result<metastore::RowAction>(metastore::RowAction::kStop);
+                }));
   return found;
 }
 
@@ -38,17 +38,16 @@ Status AddGrant(metastore::SqlTransaction& sql, const Grant& grant, std::string_
   TARN_RETURN_IF_ERROR(
       sql.Execute("INSERT INTO access_grants (resource, principal_id, role, granted_by, granted) "
                   "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
-                  {grant.resource.ToString(), grant.principal_id,
-                   static_cast<int64_t>(grant.role), std::string(granted_by), ToMicros(now)}));
+                  {grant.resource.ToString(), grant.principal_id, static_cast<int64_t>(grant.role),
+                   std::string(granted_by), ToMicros(now)}));
   return RenewAccessStamp(sql);
 }
 
 Status RemoveGrant(metastore::SqlTransaction& sql, const Grant& grant) {
-  TARN_RETURN_IF_ERROR(
-      sql.Execute("DELETE FROM access_grants WHERE resource = ?1 AND principal_id = ?2 "
-                  "AND role = ?3",
-                  {grant.resource.ToString(), grant.principal_id,
-                   static_cast<int64_t>(grant.role)}));
+  TARN_RETURN_IF_ERROR(sql.Execute(
+      "DELETE FROM access_grants WHERE resource = ?1 AND principal_id = ?2 "
+      "AND role = ?3",
+      {grant.resource.ToString(), grant.principal_id, static_cast<int64_t>(grant.role)}));
   return RenewAccessStamp(sql);
 }
 
@@ -67,9 +66,9 @@ Result<std::vector<Grant>> ListGrants(metastore::SqlTransaction& sql, const Rid&
 }
 
 Status RemoveGrantsOn(metastore::SqlTransaction& sql, const Rid& resource) {
-  TARN_ASSIGN_OR_RETURN(const int64_t removed,
-                        sql.Execute("DELETE FROM access_grants WHERE resource = ?1",
-                                    {resource.ToString()}));
+  TARN_ASSIGN_OR_RETURN(
+      const int64_t removed,
+      sql.Execute("DELETE FROM access_grants WHERE resource = ?1", {resource.ToString()}));
   return removed == 0 ? Status() : RenewAccessStamp(sql);
 }
 

@@ -2,45 +2,17 @@
 
 #include "tarn/access/directory.h"
 #include "tarn/access/schema.h"
-#include "tarn/access/token.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::access {
 namespace {
 
 using metastore::SqlTransaction;
-using std::chrono::seconds;
 
-class GrantTest : public ::testing::Test {
+class GrantTest : public MetastoreFixture {
  protected:
-  void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(Migrations()));
-  }
-
-  // Runs `function`, which returns Result<T>, in a write.
-  template <typename T, typename Function>
-  Result<T> In(const Function& function) {
-    std::optional<Result<T>> result;
-    const Status status = database_->Write(
-        [&](SqlTransaction& sql) {
-          result = function(sql);
-          return result->status();
-        },
-        metastore::Durability::kLazy);
-    if (!status.ok()) {
-      return status;
-    }
-    return *std::move(result);
-  }
-  Status Do(const metastore::SqlFunction& function) {
-    return database_->Write(function, metastore::Durability::kLazy);
-  }
+  void SetUp() override { OpenWith({Migrations()}); }
 
   User MakeUser(const std::string& name, UserKind kind = UserKind::kPerson) {
     const Result<User> user = In<User>([&](SqlTransaction& sql) {
@@ -50,12 +22,7 @@ class GrantTest : public ::testing::Test {
     return user.ok() ? *user : User();
   }
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Directory directory_{ids_, clock_};
-  Tokens tokens_{ids_, clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
 };
 
 TEST_F(GrantTest, GrantsAreAddedListedAndRemoved) {

@@ -4,8 +4,9 @@
 
 namespace tarn::access {
 
-std::vector<metastore::Migration> Migrations() {
-  return {{.room = "access", .version = 1, .sql = R"(
+namespace {
+
+constexpr std::string_view kPrincipals = R"(
 CREATE TABLE access_stamp (
   one INTEGER NOT NULL PRIMARY KEY,
   stamp BIGINT NOT NULL
@@ -43,6 +44,9 @@ CREATE TABLE access_members (
   PRIMARY KEY (group_id, principal_id)
 );
 CREATE INDEX access_members_by_principal ON access_members (principal_id);
+)";
+
+constexpr std::string_view kRights = R"(
 CREATE TABLE access_tokens (
   id TEXT NOT NULL PRIMARY KEY,
   hash BYTEA NOT NULL UNIQUE,
@@ -73,7 +77,12 @@ CREATE TABLE access_audit (
   outcome INTEGER NOT NULL,
   details TEXT NOT NULL
 );
-)"}};
+)";
+
+}  // namespace
+
+std::vector<metastore::Migration> Migrations() {
+  return {{.room = "access", .version = 1, .sql = std::string(kPrincipals).append(kRights)}};
 }
 
 Result<int64_t> ReadAccessStamp(metastore::SqlTransaction& sql) {
@@ -81,8 +90,7 @@ Result<int64_t> ReadAccessStamp(metastore::SqlTransaction& sql) {
   TARN_RETURN_IF_ERROR(sql.Query("SELECT stamp FROM access_stamp WHERE one = 1", {},
                                  [&](const metastore::SqlRow& row) {
                                    stamp = row.Int(0);
-                                   return Result<metastore::RowAction>(
-                                       metastore::RowAction::kStop);
+                                   return Result<metastore::RowAction>(metastore::RowAction::kStop);
                                  }));
   return stamp;
 }

@@ -8,9 +8,9 @@ namespace {
 
 // In the order of Scope.
 constexpr std::array<std::string_view, 12> kNames = {
-    "api:datasets-read",    "api:datasets-write",   "api:filesystem-read",
-    "api:filesystem-write", "api:iceberg-read",     "api:iceberg-write",
-    "api:admin-read",       "api:admin-write",      "api:sql-queries-read",
+    "api:datasets-read",       "api:datasets-write", "api:filesystem-read",
+    "api:filesystem-write",    "api:iceberg-read",   "api:iceberg-write",
+    "api:admin-read",          "api:admin-write",    "api:sql-queries-read",
     "api:sql-queries-execute", "api:pipelines-read", "api:pipelines-write",
 };
 

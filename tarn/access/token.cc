@@ -150,9 +150,8 @@ Result<ClientSecret> Tokens::RenewClientSecret(SqlTransaction& sql, std::string_
     return Status::InvalidArgument("user " + user.id + " is not an active service user");
   }
   ClientSecret client{.client_id = user.id, .secret = MakeSecret()};
-  TARN_RETURN_IF_ERROR(
-      sql.Execute("UPDATE access_users SET client_secret_hash = ?2 WHERE id = ?1",
-                  {user.id, Blob{Sha256(client.secret)}}));
+  TARN_RETURN_IF_ERROR(sql.Execute("UPDATE access_users SET client_secret_hash = ?2 WHERE id = ?1",
+                                   {user.id, Blob{Sha256(client.secret)}}));
   return client;
 }
 

@@ -62,13 +62,12 @@ class Tokens {
 
   /// Gives a service user a new secret; the one before stops working.
   /// Errors: kNotFound; kInvalidArgument for a person.
-  Result<ClientSecret> RenewClientSecret(metastore::SqlTransaction& sql,
-                                         std::string_view user_id);
+  Result<ClientSecret> RenewClientSecret(metastore::SqlTransaction& sql, std::string_view user_id);
   /// OAuth2 client credentials: a token valid for `lifetime`.
   /// Errors: kUnauthenticated when id and secret do not fit.
   Result<IssuedToken> ExchangeClientSecret(metastore::SqlTransaction& sql,
-                                        const ClientSecret& client, ScopeSet scopes,
-                                        std::chrono::microseconds lifetime);
+                                           const ClientSecret& client, ScopeSet scopes,
+                                           std::chrono::microseconds lifetime);
 
  private:
   UuidGenerator& ids_;

@@ -2,9 +2,8 @@
 
 #include "tarn/access/directory.h"
 #include "tarn/access/schema.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::access {
 namespace {
@@ -12,34 +11,9 @@ namespace {
 using metastore::SqlTransaction;
 using std::chrono::seconds;
 
-class TokenTest : public ::testing::Test {
+class TokenTest : public MetastoreFixture {
  protected:
-  void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(Migrations()));
-  }
-
-  // Runs `function`, which returns Result<T>, in a write.
-  template <typename T, typename Function>
-  Result<T> In(const Function& function) {
-    std::optional<Result<T>> result;
-    const Status status = database_->Write(
-        [&](SqlTransaction& sql) {
-          result = function(sql);
-          return result->status();
-        },
-        metastore::Durability::kLazy);
-    if (!status.ok()) {
-      return status;
-    }
-    return *std::move(result);
-  }
-  Status Do(const metastore::SqlFunction& function) {
-    return database_->Write(function, metastore::Durability::kLazy);
-  }
+  void SetUp() override { OpenWith({Migrations()}); }
 
   User MakeUser(const std::string& name, UserKind kind = UserKind::kPerson) {
     const Result<User> user = In<User>([&](SqlTransaction& sql) {
@@ -56,20 +30,16 @@ class TokenTest : public ::testing::Test {
     return In<Principal>([&](SqlTransaction& sql) { return tokens_.Authenticate(sql, text); });
   }
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Directory directory_{ids_, clock_};
   Tokens tokens_{ids_, clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
 };
 
 TEST_F(TokenTest, ATokenNamesItsUserAndScopes) {
   const User alice = MakeUser("alice");
-  ASSERT_OK_AND_ASSIGN(const IssuedToken issued,
-                       Issue({.user_id = alice.id,
-                              .name = "laptop",
-                              .scopes = ScopeSet::Of({Scope::kDatasetsRead})}));
+  ASSERT_OK_AND_ASSIGN(
+      const IssuedToken issued,
+      Issue(
+          {.user_id = alice.id, .name = "laptop", .scopes = ScopeSet::Of({Scope::kDatasetsRead})}));
   EXPECT_EQ(issued.text.size(), 5U + 64U);
   EXPECT_THAT(Authenticate(issued.text),
               IsOkAndHolds(Principal{.user_id = alice.id,
@@ -183,9 +153,8 @@ TEST_F(TokenTest, ListsAreNewestFirstAndPurgeTakesWhatEnded) {
   EXPECT_THAT(names(alice.id), ::testing::ElementsAre("2", "1"));
   EXPECT_THAT(names(""), ::testing::ElementsAre("3", "2", "1"));
   clock_.Advance(seconds(5));
-  EXPECT_THAT(
-      In<int64_t>([&](SqlTransaction& sql) { return PurgeTokens(sql, clock_.Now(), 100); }),
-      IsOkAndHolds(1));
+  EXPECT_THAT(In<int64_t>([&](SqlTransaction& sql) { return PurgeTokens(sql, clock_.Now(), 100); }),
+              IsOkAndHolds(1));
   EXPECT_THAT(names(alice.id), ::testing::ElementsAre("2"));
 }
 

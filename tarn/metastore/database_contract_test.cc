@@ -55,8 +55,7 @@ class DatabaseContract : public ::testing::TestWithParam<DatabaseMaker> {
   }
 
   Status Write(int64_t id, const std::string& text, Durability durability) {
-    return database().Write([&](SqlTransaction& sql) { return Insert(sql, id, text); },
-                            durability);
+    return database().Write([&](SqlTransaction& sql) { return Insert(sql, id, text); }, durability);
   }
 
   static Result<std::vector<int64_t>> IdsIn(SqlTransaction& sql) {
@@ -92,8 +91,8 @@ TEST_P(DatabaseContract, WhatWasAcknowledgedIsRead) {
 TEST_P(DatabaseContract, ValuesOfEveryTypeComeBack) {
   const std::string bytes("\0\xFF\x01", 3);
   ASSERT_OK(database().Write([&](SqlTransaction& sql) -> Status {
-    TARN_RETURN_IF_ERROR(sql.Execute("INSERT INTO numbered (value, body) VALUES (?1, ?2)",
-                                     {0.5, Blob{bytes}}));
+    TARN_RETURN_IF_ERROR(
+        sql.Execute("INSERT INTO numbered (value, body) VALUES (?1, ?2)", {0.5, Blob{bytes}}));
     EXPECT_EQ(sql.LastInsertId(), 1);
     TARN_RETURN_IF_ERROR(sql.Execute("INSERT INTO numbered (value, body) VALUES (?1, ?2)",
                                      {std::monostate(), Blob{}}));
@@ -116,8 +115,7 @@ TEST_P(DatabaseContract, ValuesOfEveryTypeComeBack) {
       }
       return RowAction::kContinue;
     };
-    TARN_RETURN_IF_ERROR(
-        sql.Query("SELECT id, value, body FROM numbered ORDER BY id", {}, look));
+    TARN_RETURN_IF_ERROR(sql.Query("SELECT id, value, body FROM numbered ORDER BY id", {}, look));
     EXPECT_EQ(rows, 2);
     const RowCallback text = [&](const SqlRow& row) -> Result<RowAction> {
       EXPECT_EQ(row.Text(0), "a'ü\U0001F600\n");
@@ -157,9 +155,9 @@ TEST_P(DatabaseContract, ConstraintsHaveCodesAndUndoTheirStatementOnly) {
   ASSERT_OK(database().Write([&](SqlTransaction& sql) -> Status {
     EXPECT_THAT(Insert(sql, 1, "again"), Fails(ErrorCode::kAlreadyExists));
     EXPECT_THAT(Insert(sql, 2, "bad"), Fails(ErrorCode::kInvalidArgument));
-    EXPECT_THAT(sql.Execute("INSERT INTO rows (id, text) VALUES (?1, ?2)",
-                            {int64_t{2}, std::monostate()}),
-                Fails(ErrorCode::kInvalidArgument));
+    EXPECT_THAT(
+        sql.Execute("INSERT INTO rows (id, text) VALUES (?1, ?2)", {int64_t{2}, std::monostate()}),
+        Fails(ErrorCode::kInvalidArgument));
     EXPECT_THAT(sql.Execute("INSERT INTO marks (row_id) VALUES (?1)", {int64_t{99}}),
                 Fails(ErrorCode::kInvalidArgument));
     return Insert(sql, 3, "c");
@@ -213,11 +211,10 @@ TEST_P(DatabaseContract, QueriesNestAndStopEarly) {
   ASSERT_OK(database().Read([&](SqlTransaction& sql) {
     return sql.Query("SELECT id FROM rows ORDER BY id", {}, [&](const SqlRow&) {
       // The same text again, while the outer query runs.
-      const Status inner =
-          sql.Query("SELECT id FROM rows ORDER BY id", {}, [&](const SqlRow& row) {
-            ++pairs;
-            return Result<RowAction>(row.Int(0) == 2 ? RowAction::kStop : RowAction::kContinue);
-          });
+      const Status inner = sql.Query("SELECT id FROM rows ORDER BY id", {}, [&](const SqlRow& row) {
+        ++pairs;
+        return Result<RowAction>(row.Int(0) == 2 ? RowAction::kStop : RowAction::kContinue);
+      });
       return inner.ok() ? Result<RowAction>(RowAction::kContinue) : Result<RowAction>(inner);
     });
   }));

@@ -83,9 +83,8 @@ TEST_F(FaultyDatabaseTest, ReadsFailToo) {
     for (int64_t n = 1; n <= 2; ++n) {
       faulty_->FailAt(n, fault);
       EXPECT_THAT(faulty_->Read([](SqlTransaction& sql) {
-        return sql.Query("SELECT 1", {}, [](const SqlRow&) {
-          return Result<RowAction>(RowAction::kContinue);
-        });
+        return sql.Query("SELECT 1", {},
+                         [](const SqlRow&) { return Result<RowAction>(RowAction::kContinue); });
       }),
                   Fails(ErrorCode::kUnavailable));
     }

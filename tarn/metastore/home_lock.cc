@@ -42,17 +42,14 @@ Result<std::unique_ptr<HomeLock>> HomeLock::Acquire(const std::filesystem::path&
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     const int error = errno;
     if (error == EWOULDBLOCK) {
-      return Status::FailedPrecondition("home " + folder.string() +
-                                        " is in use by process " + HolderOf(descriptor) +
-                                        "; stop it or choose another home");
+      return Status::FailedPrecondition("home " + folder.string() + " is in use by process " +
+                                        HolderOf(descriptor) + "; stop it or choose another home");
     }
-    return Status::Unavailable("cannot lock home " + folder.string() + ": " +
-                               std::strerror(error));
+    return Status::Unavailable("cannot lock home " + folder.string() + ": " + std::strerror(error));
   }
   const std::string holder = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(descriptor, 0) != 0 ||
-      ::pwrite(descriptor, holder.data(), holder.size(), 0) !=
-          static_cast<ssize_t>(holder.size())) {
+  if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, holder.data(), holder.size(), 0) !=
+                                             static_cast<ssize_t>(holder.size())) {
     return Status::Unavailable("cannot write " + path + ": " + std::strerror(errno));
   }
   return lock;

@@ -13,8 +13,8 @@ TEST(HomeLockTest, ASecondHolderIsToldWhoTheFirstIs) {
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<HomeLock> lock, HomeLock::Acquire(folder.path()));
   const Result<std::unique_ptr<HomeLock>> second = HomeLock::Acquire(folder.path());
   EXPECT_THAT(second, FailsWith(ErrorCode::kFailedPrecondition, folder.path().string()));
-  EXPECT_THAT(second, FailsWith(ErrorCode::kFailedPrecondition,
-                                "process " + std::to_string(::getpid())));
+  EXPECT_THAT(second,
+              FailsWith(ErrorCode::kFailedPrecondition, "process " + std::to_string(::getpid())));
   lock.reset();
   EXPECT_THAT(HomeLock::Acquire(folder.path()), IsOk());
 }

@@ -29,18 +29,18 @@ Result<std::optional<StoredResponse>> FindResponse(SqlTransaction& sql,
   bool answered = false;
   std::string fingerprint;
   StoredResponse response;
-  TARN_RETURN_IF_ERROR(sql.Query(
-      "SELECT fingerprint, answered, status, content_type, body FROM tarn_idempotency "
-      "WHERE principal = ?1 AND request_key = ?2 AND expires > ?3",
-      {request.principal, request.key, ToMicros(now)}, [&](const SqlRow& row) {
-        found = true;
-        fingerprint = row.Text(0);
-        answered = row.Int(1) != 0;
-        response = {.status = static_cast<int>(row.Int(2)),
-                    .content_type = std::string(row.Text(3)),
-                    .body = std::string(row.Text(4))};
-        return Result<RowAction>(RowAction::kStop);
-      }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT fingerprint, answered, status, content_type, body FROM tarn_idempotency "
+                "WHERE principal = ?1 AND request_key = ?2 AND expires > ?3",
+                {request.principal, request.key, ToMicros(now)}, [&](const SqlRow& row) {
+                  found = true;
+                  fingerprint = row.Text(0);
+                  answered = row.Int(1) != 0;
+                  response = {.status = static_cast<int>(row.Int(2)),
+                              .content_type = std::string(row.Text(3)),
+                              .body = std::string(row.Text(4))};
+                  return Result<RowAction>(RowAction::kStop);
+                }));
   if (!found) {
     return std::optional<StoredResponse>();
   }
@@ -66,8 +66,8 @@ Status ClaimKey(SqlTransaction& sql, const IdempotentRequest& request, Timestamp
                   "fingerprint = excluded.fingerprint, answered = 0, status = 0, "
                   "content_type = '', body = excluded.body, expires = excluded.expires "
                   "WHERE tarn_idempotency.expires <= ?6",
-                  {request.principal, request.key, request.fingerprint, Blob{},
-                   ToMicros(deadline), ToMicros(now)}));
+                  {request.principal, request.key, request.fingerprint, Blob{}, ToMicros(deadline),
+                   ToMicros(now)}));
   return changed == 0 ? InProgress(request) : Status();
 }
 
@@ -87,8 +87,7 @@ Status StoreResponse(SqlTransaction& sql, const IdempotentRequest& request,
                    static_cast<int64_t>(response.status), response.content_type,
                    Blob{response.body}, ToMicros(expires), ToMicros(now)}));
   if (changed == 0) {
-    return Status::AlreadyExists("idempotency key \"" + request.key +
-                                 "\" has an answer already");
+    return Status::AlreadyExists("idempotency key \"" + request.key + "\" has an answer already");
   }
   return {};
 }

@@ -34,8 +34,7 @@ struct StoredResponse {
 /// Errors: kInvalidArgument (reason IdempotencyKeyReused) when the key came with another request;
 /// kUnavailable (reason IdempotentRequestInProgress) while a claim on it runs.
 Result<std::optional<StoredResponse>> FindResponse(SqlTransaction& sql,
-                                                   const IdempotentRequest& request,
-                                                   Timestamp now);
+                                                   const IdempotentRequest& request, Timestamp now);
 
 /// Marks the request as running until `deadline`. Call after FindResponse in one transaction.
 /// Errors: kInvalidArgument on an empty or too long key; kUnavailable while another claim runs.

@@ -1,9 +1,8 @@
 #include "tarn/metastore/idempotency.h"
 
 #include "tarn/metastore/migrations.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::metastore {
 namespace {
@@ -11,15 +10,9 @@ namespace {
 using std::chrono::hours;
 using std::chrono::minutes;
 
-class IdempotencyTest : public ::testing::Test {
+class IdempotencyTest : public MetastoreFixture {
  protected:
-  void SetUp() override {
-    Result<std::unique_ptr<SqliteDatabase>> opened =
-        SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(Migrations()));
-  }
+  void SetUp() override { OpenWith({Migrations()}); }
 
   Result<std::optional<StoredResponse>> Find(const IdempotentRequest& request) {
     std::optional<StoredResponse> found;
@@ -35,9 +28,8 @@ class IdempotencyTest : public ::testing::Test {
     });
   }
   Status Claim(const IdempotentRequest& request) {
-    return database_->Write([&](SqlTransaction& sql) {
-      return ClaimKey(sql, request, now_, now_ + minutes(5));
-    });
+    return database_->Write(
+        [&](SqlTransaction& sql) { return ClaimKey(sql, request, now_, now_ + minutes(5)); });
   }
   Result<int64_t> Purge(int64_t limit) {
     int64_t removed = 0;
@@ -52,8 +44,6 @@ class IdempotencyTest : public ::testing::Test {
   const StoredResponse response_{
       .status = 201, .content_type = "application/json", .body = std::string("{\0}", 3)};
   Timestamp now_ = FromMicros(1'000'000'000);
-  TemporaryDirectory folder_;
-  std::unique_ptr<SqliteDatabase> database_;
 };
 
 TEST_F(IdempotencyTest, ARepeatGetsTheFirstAnswerUntilItsLifetimeEnds) {

@@ -12,15 +12,14 @@ Status LeaseLost(std::string_view name, int64_t epoch, const std::string& found)
 
 Result<std::optional<Lease>> ReadLease(SqlTransaction& sql, std::string_view name) {
   std::optional<Lease> lease;
-  TARN_RETURN_IF_ERROR(sql.Query(
-      "SELECT owner, epoch, expires FROM tarn_leases WHERE name = ?1", {std::string(name)},
-      [&](const SqlRow& row) {
-        lease = Lease{.name = std::string(name),
-                      .owner = std::string(row.Text(0)),
-                      .epoch = row.Int(1),
-                      .expires = FromMicros(row.Int(2))};
-        return Result<RowAction>(RowAction::kStop);
-      }));
+  TARN_RETURN_IF_ERROR(sql.Query("SELECT owner, epoch, expires FROM tarn_leases WHERE name = ?1",
+                                 {std::string(name)}, [&](const SqlRow& row) {
+                                   lease = Lease{.name = std::string(name),
+                                                 .owner = std::string(row.Text(0)),
+                                                 .epoch = row.Int(1),
+                                                 .expires = FromMicros(row.Int(2))};
+                                   return Result<RowAction>(RowAction::kStop);
+                                 }));
   return lease;
 }
 

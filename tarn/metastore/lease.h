@@ -18,8 +18,8 @@ namespace tarn::metastore {
 /// A held lease. Value.
 struct Lease {
   std::string name;
-  std::string owner;   // Unique per process start.
-  int64_t epoch = 0;   // From 1.
+  std::string owner;  // Unique per process start.
+  int64_t epoch = 0;  // From 1.
   Timestamp expires{};
   friend bool operator==(const Lease&, const Lease&) = default;
 };

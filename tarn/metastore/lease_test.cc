@@ -4,24 +4,17 @@
 #include <thread>
 
 #include "tarn/metastore/migrations.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::metastore {
 namespace {
 
 using std::chrono::seconds;
 
-class LeaseTest : public ::testing::Test {
+class LeaseTest : public MetastoreFixture {
  protected:
-  void SetUp() override {
-    Result<std::unique_ptr<SqliteDatabase>> opened =
-        SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(Migrations()));
-  }
+  void SetUp() override { OpenWith({Migrations()}); }
 
   Result<std::optional<Lease>> Acquire(const std::string& owner) {
     std::optional<Lease> lease;
@@ -35,8 +28,7 @@ class LeaseTest : public ::testing::Test {
     return lease;
   }
   Status Check(int64_t epoch) {
-    return database_->Read(
-        [&](SqlTransaction& sql) { return CheckEpoch(sql, "table/1", epoch); });
+    return database_->Read([&](SqlTransaction& sql) { return CheckEpoch(sql, "table/1", epoch); });
   }
   Status Release(const Lease& lease) {
     return database_->Write([&](SqlTransaction& sql) { return ReleaseLease(sql, lease); });
@@ -46,19 +38,14 @@ class LeaseTest : public ::testing::Test {
       return RenewLease(sql, lease, clock_.Now(), seconds(10)).status();
     });
   }
-
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  TemporaryDirectory folder_;
-  std::unique_ptr<SqliteDatabase> database_;
 };
 
 TEST_F(LeaseTest, IsHeldByOneOwnerUntilItExpires) {
   ASSERT_OK_AND_ASSIGN(const std::optional<Lease> first, Acquire("a"));
   ASSERT_TRUE(first.has_value());
-  EXPECT_EQ(*first, (Lease{.name = "table/1",
-                           .owner = "a",
-                           .epoch = 1,
-                           .expires = clock_.Now() + seconds(10)}));
+  EXPECT_EQ(
+      *first,
+      (Lease{.name = "table/1", .owner = "a", .epoch = 1, .expires = clock_.Now() + seconds(10)}));
   EXPECT_THAT(Acquire("b"), IsOkAndHolds(std::optional<Lease>()));
   clock_.Advance(seconds(10));
   ASSERT_OK_AND_ASSIGN(const std::optional<Lease> second, Acquire("b"));

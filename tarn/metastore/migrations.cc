@@ -29,8 +29,9 @@ Result<std::vector<Migration>> PlanMigrations(const std::vector<AppliedMigration
     if (found == versions.end()) {
       plan.push_back(step);
     } else if (found->second != HashOf(step)) {
-      return Status::FailedPrecondition(name + " ran with another text than this program has; "
-                                               "use the program that wrote the metastore");
+      return Status::FailedPrecondition(name +
+                                        " ran with another text than this program has; "
+                                        "use the program that wrote the metastore");
     }
   }
   for (const auto& [room, version] : newest) {

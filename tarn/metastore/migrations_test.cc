@@ -40,8 +40,7 @@ TEST(MigrationsTest, VersionsMustCountUp) {
   for (const int version : {0, 2, -1}) {
     EXPECT_THAT(PlanMigrations({}, {Step("a", version)}), Fails(ErrorCode::kInvalidArgument));
   }
-  EXPECT_THAT(PlanMigrations({}, {Step("a", 1), Step("a", 1)}),
-              Fails(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(PlanMigrations({}, {Step("a", 1), Step("a", 1)}), Fails(ErrorCode::kInvalidArgument));
   EXPECT_THAT(PlanMigrations({}, {Step("", 1)}), Fails(ErrorCode::kInvalidArgument));
 }
 

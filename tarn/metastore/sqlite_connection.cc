@@ -166,9 +166,8 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const Connectio
 Status SqliteConnection::Configure() {
   sqlite3_busy_timeout(handle_, static_cast<int>(options_.busy_wait_max.count()));
   const std::string cache_kib = std::to_string(options_.cache_bytes / 1024);
-  TARN_RETURN_IF_ERROR(
-      RunScript("PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-" +
-                cache_kib + ";"));
+  TARN_RETURN_IF_ERROR(RunScript(
+      "PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-" + cache_kib + ";"));
   if (options_.mode == ConnectionMode::kReader) {
     return RunScript("PRAGMA query_only=ON");
   }
@@ -180,8 +179,8 @@ Status SqliteConnection::Configure() {
   }));
   if (mode != "wal") {
     return Status::FailedPrecondition("the file system of metastore " + options_.path.string() +
-                                      " cannot hold a write-ahead log (journal mode stays " +
-                                      mode + "); use a local disk");
+                                      " cannot hold a write-ahead log (journal mode stays " + mode +
+                                      "); use a local disk");
   }
   return RunScript("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864;");
 }

@@ -126,8 +126,8 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const SqliteOptions
                         HomeLock::Acquire(options.path.parent_path()));
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> writing,
                         SqliteConnection::Open(OptionsFor(options, ConnectionMode::kWriter)));
-  return std::unique_ptr<SqliteDatabase>(new SqliteDatabase(
-      std::make_unique<Core>(options, std::move(lock), std::move(writing))));
+  return std::unique_ptr<SqliteDatabase>(
+      new SqliteDatabase(std::make_unique<Core>(options, std::move(lock), std::move(writing))));
 }
 
 Status SqliteDatabase::Read(const SqlFunction& function) { return core_->Read(function); }
@@ -143,13 +143,13 @@ Status SqliteDatabase::Migrate(const std::vector<Migration>& migrations) {
         "CREATE TABLE IF NOT EXISTS tarn_migrations (room TEXT NOT NULL, version INTEGER NOT "
         "NULL, hash TEXT NOT NULL, PRIMARY KEY (room, version))"));
     std::vector<AppliedMigration> applied;
-    TARN_RETURN_IF_ERROR(sql.Query("SELECT room, version, hash FROM tarn_migrations", {},
-                                   [&](const SqlRow& row) {
-                                     applied.push_back({.room = std::string(row.Text(0)),
-                                                        .version = static_cast<int>(row.Int(1)),
-                                                        .hash = std::string(row.Text(2))});
-                                     return Result<RowAction>(RowAction::kContinue);
-                                   }));
+    TARN_RETURN_IF_ERROR(
+        sql.Query("SELECT room, version, hash FROM tarn_migrations", {}, [&](const SqlRow& row) {
+          applied.push_back({.room = std::string(row.Text(0)),
+                             .version = static_cast<int>(row.Int(1)),
+                             .hash = std::string(row.Text(2))});
+          return Result<RowAction>(RowAction::kContinue);
+        }));
     TARN_ASSIGN_OR_RETURN(const std::vector<Migration> plan, PlanMigrations(applied, migrations));
     for (const Migration& step : plan) {
       TARN_RETURN_IF_ERROR(connection.RunScript(step.sql).WithContext(

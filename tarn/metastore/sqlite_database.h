@@ -31,9 +31,9 @@ struct SqliteOptions {
   size_t group_requests_max = 256;                   // Requests of one durable transaction.
   std::chrono::milliseconds group_time_max{20};      // Then the rest waits for the next group.
   std::chrono::milliseconds busy_wait_max{5'000};    // For locks of foreign processes.
-  size_t statements_max = 512;  // Prepared statements kept per connection.
-  int64_t cache_bytes = 32LL << 20;     // Page cache of the writer; a reader has a quarter.
-  int64_t log_pages_max = 4096;         // Write-ahead log beyond which it is copied back.
+  size_t statements_max = 512;                       // Prepared statements kept per connection.
+  int64_t cache_bytes = 32LL << 20;  // Page cache of the writer; a reader has a quarter.
+  int64_t log_pages_max = 4096;      // Write-ahead log beyond which it is copied back.
   std::string vfs;  // SQLite's name of the file layer; empty = default. Tests inject faults.
 };
 

@@ -22,8 +22,8 @@ namespace {
 // A file layer over SQLite's default one whose write-ahead log can be told to fail.
 struct LogFaults {
   std::atomic<int> syncs{0};
-  std::atomic<int> sync_code{SQLITE_OK};   // Returned by every sync.
-  std::atomic<int> writes_left{-1};        // Writes that succeed; then write_code. -1 = all.
+  std::atomic<int> sync_code{SQLITE_OK};  // Returned by every sync.
+  std::atomic<int> writes_left{-1};       // Writes that succeed; then write_code. -1 = all.
   std::atomic<int> write_code{SQLITE_OK};
 };
 
@@ -100,14 +100,14 @@ class SqliteDatabaseTest : public ::testing::Test {
     Result<std::unique_ptr<SqliteDatabase>> opened = SqliteDatabase::Open(options_);
     ASSERT_THAT(opened, IsOk());
     database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(
-        {{.room = "test", .version = 1, .sql = "CREATE TABLE rows (id BIGINT PRIMARY KEY, "
-                                               "text TEXT)"}}));
+    ASSERT_OK(database_->Migrate({{.room = "test",
+                                   .version = 1,
+                                   .sql = "CREATE TABLE rows (id BIGINT PRIMARY KEY, "
+                                          "text TEXT)"}}));
   }
 
   static Status InsertIn(SqlTransaction& sql, int64_t id, size_t size = 10) {
-    return sql.Execute("INSERT INTO rows (id, text) VALUES (?1, ?2)",
-                       {id, std::string(size, 'x')})
+    return sql.Execute("INSERT INTO rows (id, text) VALUES (?1, ?2)", {id, std::string(size, 'x')})
         .status();
   }
   Status Insert(int64_t id, Durability durability = Durability::kDurable, size_t size = 10) {
@@ -175,8 +175,8 @@ TEST_F(SqliteDatabaseTest, ASecondServerOnOneHomeIsRefused) {
   other.path = folder_.path() / "other.db";
   const Result<std::unique_ptr<SqliteDatabase>> second = SqliteDatabase::Open(other);
   EXPECT_THAT(second, FailsWith(ErrorCode::kFailedPrecondition, folder_.path().string()));
-  EXPECT_THAT(second, FailsWith(ErrorCode::kFailedPrecondition,
-                                "process " + std::to_string(::getpid())));
+  EXPECT_THAT(second,
+              FailsWith(ErrorCode::kFailedPrecondition, "process " + std::to_string(::getpid())));
   database_.reset();
   EXPECT_THAT(SqliteDatabase::Open(other), IsOk());
 }
@@ -190,8 +190,7 @@ TEST_F(SqliteDatabaseTest, AFileThatIsNoDatabaseIsReportedWithAdvice) {
 TEST_F(SqliteDatabaseTest, ADatabaseOfAnotherProgramIsLeftAlone) {
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open(options_.path.c_str(), &handle), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(handle, "CREATE TABLE theirs (id)", nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(handle, "CREATE TABLE theirs (id)", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(handle);
   EXPECT_THAT(SqliteDatabase::Open(options_),
               FailsWith(ErrorCode::kFailedPrecondition, "another program"));
@@ -215,9 +214,8 @@ TEST_F(SqliteDatabaseTest, ADamagedPageIsFound) {
   ASSERT_OK_AND_ASSIGN(database_, SqliteDatabase::Open(options_));
   EXPECT_THAT(database_->CheckIntegrity(), FailsWith(ErrorCode::kCorruption, "restore a backup"));
   EXPECT_THAT(database_->Read([](SqlTransaction& sql) {
-    return sql.Query("SELECT max(length(text)) FROM rows", {}, [](const SqlRow&) {
-      return Result<RowAction>(RowAction::kContinue);
-    });
+    return sql.Query("SELECT max(length(text)) FROM rows", {},
+                     [](const SqlRow&) { return Result<RowAction>(RowAction::kContinue); });
   }),
               Fails(ErrorCode::kCorruption));
 }
@@ -238,9 +236,8 @@ TEST_F(SqliteDatabaseTest, ARoundIsOneDurableGroupAndOneLazyGroup) {
   const SqliteStatistics before = database_->statistics();
   std::vector<std::function<Status()>> inserts;
   for (int64_t id = 0; id < 30; ++id) {
-    inserts.emplace_back([this, id] {
-      return Insert(id, id % 3 == 0 ? Durability::kLazy : Durability::kDurable);
-    });
+    inserts.emplace_back(
+        [this, id] { return Insert(id, id % 3 == 0 ? Durability::kLazy : Durability::kDurable); });
   }
   for (const Status& status : InsertTogether(inserts)) {
     EXPECT_OK(status);

@@ -46,8 +46,9 @@ SqliteWriter::~SqliteWriter() {
 
 Status SqliteWriter::Submit(const SqlFunction& function, Durability durability) {
   if (std::this_thread::get_id() == thread_.get_id()) {
-    return Status::Internal("Database::Write called inside a write function; it would wait for "
-                            "itself");
+    return Status::Internal(
+        "Database::Write called inside a write function; it would wait for "
+        "itself");
   }
   const auto request = std::make_shared<Request>();
   request->function = &function;
@@ -56,9 +57,9 @@ Status SqliteWriter::Submit(const SqlFunction& function, Durability durability) 
     std::unique_lock lock(mutex_);
     if (!room_.wait_for(lock, options_.queue_wait_max,
                         [&] { return queue_.size() < options_.queue_max; })) {
-      return {ErrorCode::kResourceExhausted,
-              "metastore " + options_.path.string() + ": " + std::to_string(options_.queue_max) +
-                  " writes are waiting; try again later"};
+      return {ErrorCode::kResourceExhausted, "metastore " + options_.path.string() + ": " +
+                                                 std::to_string(options_.queue_max) +
+                                                 " writes are waiting; try again later"};
     }
     queue_.push_back(request);
   }
@@ -83,9 +84,8 @@ void SqliteWriter::Loop() {
   while (true) {
     {
       std::unique_lock lock(mutex_);
-      work_.wait(lock, [&] {
-        return stopping_ || !queue_.empty() || !lazy.empty() || !durable.empty();
-      });
+      work_.wait(lock,
+                 [&] { return stopping_ || !queue_.empty() || !lazy.empty() || !durable.empty(); });
       for (std::shared_ptr<Request>& request : queue_) {
         Requests& of_kind = request->durability == Durability::kLazy ? lazy : durable;
         of_kind.push_back(std::move(request));
@@ -135,16 +135,15 @@ void SqliteWriter::RunMembers(Requests& pending, Requests& members) {
   // A request that is alone needs no savepoint: its roll back is that of the transaction.
   const bool alone = pending.size() == 1;
   while (!pending.empty() && members.size() < options_.group_requests_max) {
-    if (!members.empty() &&
-        std::chrono::steady_clock::now() - start > options_.group_time_max) {
+    if (!members.empty() && std::chrono::steady_clock::now() - start > options_.group_time_max) {
       return;
     }
     const std::shared_ptr<Request> request = pending.front();
     pending.pop_front();
     members.push_back(request);
     requests_.fetch_add(1, std::memory_order_relaxed);
-    request->result = alone ? RunFunction(*connection_, *request->function)
-                            : RunInSavepoint(*request->function);
+    request->result =
+        alone ? RunFunction(*connection_, *request->function) : RunInSavepoint(*request->function);
     if (!connection_->InTransaction()) {
       return;
     }
@@ -210,8 +209,8 @@ Status SqliteWriter::Commit(const Requests& members) {
     CrashPoint("metastore-after-commit");
     return {};
   }
-  Status failure = connection_->Failure(code, "commit of " + std::to_string(members.size()) +
-                                                  " requests");
+  Status failure =
+      connection_->Failure(code, "commit of " + std::to_string(members.size()) + " requests");
   Rollback();
   switch (code & 0xFF) {
     case SQLITE_FULL:

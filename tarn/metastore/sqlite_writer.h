@@ -57,12 +57,12 @@ class SqliteWriter {
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable room_;
-  Requests queue_;        // Guarded by mutex_.
+  Requests queue_;         // Guarded by mutex_.
   bool stopping_ = false;  // Guarded by mutex_.
 
   // Of the writer thread alone.
   std::optional<Durability> durability_in_use_;
-  Status stopped_;  // Not OK: no write runs any more.
+  Status stopped_;            // Not OK: no write runs any more.
   int log_pages_ = 0;         // In the log after the last commit.
   int log_pages_copied_ = 0;  // There when it was last copied back.
 

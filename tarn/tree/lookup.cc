@@ -113,11 +113,11 @@ Result<std::vector<Rid>> AncestorChain(SqlTransaction& sql, const Rid& rid) {
   std::string next = rid.ToString();
   while (!next.empty()) {
     std::optional<std::string> parent;
-    TARN_RETURN_IF_ERROR(sql.Query("SELECT parent FROM tree_nodes WHERE rid = ?1", {next},
-                                   [&](const SqlRow& row) {
-                                     parent = std::string(row.Text(0));
-                                     return Result<RowAction>(RowAction::kStop);
-                                   }));
+    TARN_RETURN_IF_ERROR(
+        sql.Query("SELECT parent FROM tree_nodes WHERE rid = ?1", {next}, [&](const SqlRow& row) {
+          parent = std::string(row.Text(0));
+          return Result<RowAction>(RowAction::kStop);
+        }));
     if (!parent.has_value() && chain.empty()) {
       return chain;
     }
@@ -134,10 +134,9 @@ Result<std::vector<Rid>> AncestorChain(SqlTransaction& sql, const Rid& rid) {
 
 Result<std::optional<Node>> FindChild(SqlTransaction& sql, const Rid& parent,
                                       std::string_view name) {
-  TARN_ASSIGN_OR_RETURN(
-      std::vector<Node> nodes,
-      ReadNodes(sql, "WHERE parent = ?1 AND name = ?2 AND trashed IS NULL",
-                {parent.ToString(), std::string(name)}));
+  TARN_ASSIGN_OR_RETURN(std::vector<Node> nodes,
+                        ReadNodes(sql, "WHERE parent = ?1 AND name = ?2 AND trashed IS NULL",
+                                  {parent.ToString(), std::string(name)}));
   return FirstOf(std::move(nodes));
 }
 
@@ -171,8 +170,7 @@ Result<ChildrenPage> ListChildren(SqlTransaction& sql, const ChildrenRequest& re
   if (request.page_size <= 0) {
     return Status::InvalidArgument("page size " + std::to_string(request.page_size) +
                                    " is not above zero")
-        .WithReason("InvalidPageSize",
-                    "{\"pageSize\":" + std::to_string(request.page_size) + "}");
+        .WithReason("InvalidPageSize", "{\"pageSize\":" + std::to_string(request.page_size) + "}");
   }
   PageEnd after;
   if (!request.page_token.empty()) {

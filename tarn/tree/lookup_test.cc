@@ -4,34 +4,25 @@
 
 #include "tarn/access/schema.h"
 #include "tarn/base/hash.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "tarn/tree/tree.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::tree {
 namespace {
 
 using metastore::SqlTransaction;
 
-class LookupTest : public ::testing::Test {
+class LookupTest : public MetastoreFixture {
  protected:
   void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(access::Migrations()));
-    ASSERT_OK(database_->Migrate(Migrations()));
+    ASSERT_NO_FATAL_FAILURE(OpenWith({access::Migrations(), Migrations()}));
     ASSERT_OK(Do([&](SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(project_, tree_.Bootstrap(sql, "admin"));
       return {};
     }));
   }
 
-  Status Do(const metastore::SqlFunction& function) {
-    return database_->Write(function, metastore::Durability::kLazy);
-  }
   Rid Make(const Rid& parent, const std::string& name, NodeType type = NodeType::kFolder) {
     Rid rid;
     EXPECT_OK(Do([&](SqlTransaction& sql) -> Status {
@@ -70,11 +61,7 @@ class LookupTest : public ::testing::Test {
     return names;
   }
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Tree tree_{ids_, clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
   Rid project_;
 };
 
@@ -104,9 +91,8 @@ TEST_F(LookupTest, TheChainOfAncestorsEndsAtTheRoot) {
   const Rid table = Make(folder, "t", NodeType::kTable);
   ASSERT_OK(database_->Read([&](SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(const LocatedNode located, LocateNode(sql, table));
-    EXPECT_THAT(AncestorChain(sql, table),
-                IsOkAndHolds(::testing::ElementsAre(table, folder, project_, located.space,
-                                                    RootRid())));
+    EXPECT_THAT(AncestorChain(sql, table), IsOkAndHolds(::testing::ElementsAre(
+                                               table, folder, project_, located.space, RootRid())));
     EXPECT_THAT(AncestorChain(sql, RootRid()), IsOkAndHolds(::testing::ElementsAre(RootRid())));
     EXPECT_THAT(AncestorChain(sql, NewRid(NodeType::kTable, ids_)),
                 IsOkAndHolds(::testing::IsEmpty()));
@@ -119,8 +105,7 @@ TEST_F(LookupTest, AncestorsThatDoNotEndAtTheRootAreCorruption) {
   const Rid b = Make(a, "b");
   for (const std::string& parent : {b.ToString(), NewRid(NodeType::kFolder, ids_).ToString()}) {
     ASSERT_OK(Do([&](SqlTransaction& sql) {
-      return sql
-          .Execute("UPDATE tree_nodes SET parent = ?2 WHERE rid = ?1", {a.ToString(), parent})
+      return sql.Execute("UPDATE tree_nodes SET parent = ?2 WHERE rid = ?1", {a.ToString(), parent})
           .status();
     }));
     ASSERT_OK(database_->Read([&](SqlTransaction& sql) -> Status {
@@ -213,14 +198,12 @@ TEST_F(LookupTest, BadPagesAreRefused) {
     return List({.parent = project_, .page_token = token}).status().reason();
   };
   EXPECT_EQ(reason("?"), "InvalidPageToken");
-  EXPECT_EQ(reason(EncodeBase64("1\n" + project_.ToString() + "\nno rid\nx")),
-            "InvalidPageToken");
+  EXPECT_EQ(reason(EncodeBase64("1\n" + project_.ToString() + "\nno rid\nx")), "InvalidPageToken");
   EXPECT_EQ(reason(EncodeBase64("1\n" + project_.ToString())), "InvalidPageToken");
   EXPECT_EQ(reason(page.next_page_token), "InvalidPageToken") << "of another folder";
   EXPECT_EQ(List({.parent = project_, .page_size = 0}).status().reason(), "InvalidPageSize");
   EXPECT_EQ(List({.parent = project_, .page_size = -1}).status().details(), R"({"pageSize":-1})");
-  EXPECT_EQ(List({.parent = NewRid(NodeType::kFolder, ids_)}).status().reason(),
-            "FolderNotFound");
+  EXPECT_EQ(List({.parent = NewRid(NodeType::kFolder, ids_)}).status().reason(), "FolderNotFound");
   EXPECT_EQ(List({.parent = Make(project_, "d", NodeType::kDataset)}).status().reason(),
             "InvalidFolder");
 }

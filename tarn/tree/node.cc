@@ -57,8 +57,9 @@ Status CheckDisplayName(std::string_view name) {
     return invalid("is not valid UTF-8");
   }
   // Every character has exactly one byte that does not continue another.
-  const auto characters = std::count_if(
-      name.begin(), name.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  const auto characters = std::count_if(name.begin(), name.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  });
   if (characters > kNameCharactersMax) {
     return invalid("has " + std::to_string(characters) + " characters, at most 700 are allowed");
   }

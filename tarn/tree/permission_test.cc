@@ -2,10 +2,9 @@
 
 #include "tarn/access/bootstrap.h"
 #include "tarn/access/schema.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "tarn/tree/tree.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::tree {
 namespace {
@@ -15,22 +14,17 @@ using access::Role;
 using access::ScopeSet;
 using metastore::SqlTransaction;
 
-class PermissionTest : public ::testing::Test {
+class PermissionTest : public MetastoreFixture {
  protected:
   void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(access::Migrations()));
-    ASSERT_OK(database_->Migrate(Migrations()));
+    ASSERT_NO_FATAL_FAILURE(OpenWith({access::Migrations(), Migrations()}));
     ASSERT_OK(database_->Write([&](SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(const auto booted, access::Bootstrap(sql, RootRid(), ids_, clock_));
       admin_ = PrincipalOf(booted->admin);
       TARN_ASSIGN_OR_RETURN(project_, tree_.Bootstrap(sql, admin_.user_id));
-      TARN_ASSIGN_OR_RETURN(const Node dataset, tree_.Create(sql, {.parent = project_,
-                                                                   .name = "d",
-                                                                   .type = NodeType::kDataset}));
+      TARN_ASSIGN_OR_RETURN(
+          const Node dataset,
+          tree_.Create(sql, {.parent = project_, .name = "d", .type = NodeType::kDataset}));
       dataset_ = dataset.rid;
       access::Directory directory(ids_, clock_);
       TARN_ASSIGN_OR_RETURN(const access::User user,
@@ -64,12 +58,8 @@ class PermissionTest : public ::testing::Test {
     }));
   }
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Tree tree_{ids_, clock_};
   access::Authorizer authorizer_{clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
   Principal admin_;
   Principal alice_;
   Rid project_;
@@ -106,9 +96,9 @@ TEST_F(PermissionTest, GrantsReachDownTheTreeAndFollowMoves) {
   Rid other;
   ASSERT_OK(database_->Write([&](SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(const LocatedNode project, LocateNode(sql, project_));
-    TARN_ASSIGN_OR_RETURN(const Node made, tree_.Create(sql, {.parent = project.space,
-                                                              .name = "other",
-                                                              .type = NodeType::kProject}));
+    TARN_ASSIGN_OR_RETURN(
+        const Node made,
+        tree_.Create(sql, {.parent = project.space, .name = "other", .type = NodeType::kProject}));
     other = made.rid;
     return tree_.Move(sql, dataset_, other, "test").status();
   }));

@@ -58,21 +58,23 @@ Result<std::vector<Node>> ReadNodes(SqlTransaction& sql, std::string_view rest,
 
 Status InsertNode(SqlTransaction& sql, const Node& node) {
   return sql
-      .Execute("INSERT INTO tree_nodes (rid, parent, name, type, description, documentation, "
-               "created_by, created, updated_by, updated) "
-               "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-               {node.rid.ToString(), node.parent.ToString(), node.name,
-                static_cast<int64_t>(node.type), node.description, node.documentation,
-                node.created_by, ToMicros(node.created), node.updated_by, ToMicros(node.updated)})
+      .Execute(
+          "INSERT INTO tree_nodes (rid, parent, name, type, description, documentation, "
+          "created_by, created, updated_by, updated) "
+          "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+          {node.rid.ToString(), node.parent.ToString(), node.name, static_cast<int64_t>(node.type),
+           node.description, node.documentation, node.created_by, ToMicros(node.created),
+           node.updated_by, ToMicros(node.updated)})
       .status();
 }
 
 Status UpdateNode(SqlTransaction& sql, const Node& node) {
   return sql
-      .Execute("UPDATE tree_nodes SET parent = ?2, name = ?3, description = ?4, "
-               "documentation = ?5, updated_by = ?6, updated = ?7, trashed = ?8 WHERE rid = ?1",
-               {node.rid.ToString(), node.parent.ToString(), node.name, node.description,
-                node.documentation, node.updated_by, ToMicros(node.updated), TrashedOf(node)})
+      .Execute(
+          "UPDATE tree_nodes SET parent = ?2, name = ?3, description = ?4, "
+          "documentation = ?5, updated_by = ?6, updated = ?7, trashed = ?8 WHERE rid = ?1",
+          {node.rid.ToString(), node.parent.ToString(), node.name, node.description,
+           node.documentation, node.updated_by, ToMicros(node.updated), TrashedOf(node)})
       .status();
 }
 

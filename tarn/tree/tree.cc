@@ -64,8 +64,7 @@ Status CheckNewParent(const Node& parent, NodeType type) {
     return {};
   }
   const std::string message = "a " + std::string(NodeTypeName(type)) + " cannot be in the " +
-                              std::string(NodeTypeName(parent.type)) + " " +
-                              parent.rid.ToString();
+                              std::string(NodeTypeName(parent.type)) + " " + parent.rid.ToString();
   switch (type) {
     case NodeType::kRoot:
     case NodeType::kSpace:
@@ -76,8 +75,8 @@ Status CheckNewParent(const Node& parent, NodeType type) {
       break;
   }
   return IsFolderLike(parent.type)
-             ? Invalid(message + "; it needs a project",
-                       "CreateFolderOutsideProjectNotSupported", "parentFolderRid", parent.rid)
+             ? Invalid(message + "; it needs a project", "CreateFolderOutsideProjectNotSupported",
+                       "parentFolderRid", parent.rid)
              : Invalid(message, "InvalidFolder", "resourceRid", parent.rid);
 }
 
@@ -85,8 +84,7 @@ Status CheckNotTrashed(const std::vector<Node>& chain) {
   for (const Node& node : chain) {
     if (node.trashed.has_value()) {
       return Status::FailedPrecondition(std::string(NodeTypeName(node.type)) + " " +
-                                        node.rid.ToString() +
-                                        " is in the trash; restore it first");
+                                        node.rid.ToString() + " is in the trash; restore it first");
     }
   }
   return {};
@@ -98,14 +96,14 @@ Result<int64_t> HeightOf(SqlTransaction& sql, const Node& node) {
     return 1;
   }
   int64_t height = 0;
-  TARN_RETURN_IF_ERROR(sql.Query(
-      "WITH RECURSIVE below (rid, depth) AS (SELECT ?1, 2 UNION ALL "
-      "SELECT n.rid, b.depth + 1 FROM tree_nodes n JOIN below b ON n.parent = b.rid "
-      "WHERE n.type <= 3) SELECT max(depth) FROM below",
-      {node.rid.ToString()}, [&](const SqlRow& row) {
-        height = row.Int(0);
-        return Result<RowAction>(RowAction::kStop);
-      }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("WITH RECURSIVE below (rid, depth) AS (SELECT ?1, 2 UNION ALL "
+                "SELECT n.rid, b.depth + 1 FROM tree_nodes n JOIN below b ON n.parent = b.rid "
+                "WHERE n.type <= 3) SELECT max(depth) FROM below",
+                {node.rid.ToString()}, [&](const SqlRow& row) {
+                  height = row.Int(0);
+                  return Result<RowAction>(RowAction::kStop);
+                }));
   return height;
 }
 
@@ -120,8 +118,7 @@ Status CheckDepth(size_t ancestors, int64_t height) {
 }
 
 Status CheckNameFree(SqlTransaction& sql, const Node& node) {
-  TARN_ASSIGN_OR_RETURN(const std::optional<Node> holder,
-                        FindChild(sql, node.parent, node.name));
+  TARN_ASSIGN_OR_RETURN(const std::optional<Node> holder, FindChild(sql, node.parent, node.name));
   return holder.has_value() && holder->rid != node.rid ? NameTaken(node) : Status();
 }
 
@@ -317,8 +314,9 @@ Status Tree::Restore(SqlTransaction& sql, const Rid& rid, std::string_view by) {
     if (CheckNotTrashed(chain).ok()) {
       return {};
     }
-    return Invalid(rid.ToString() + " is in the trash only through a folder above it; restore "
-                                    "that one",
+    return Invalid(rid.ToString() +
+                       " is in the trash only through a folder above it; restore "
+                       "that one",
                    "ResourceNotDirectlyTrashed", "resourceRid", rid);
   }
   for (Node node : chain) {

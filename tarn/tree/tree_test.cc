@@ -6,9 +6,8 @@
 #include "tarn/access/grant.h"
 #include "tarn/access/schema.h"
 #include "tarn/metastore/faulty_database.h"
-#include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
+#include "test/support/metastore_fixture.h"
 
 namespace tarn::tree {
 namespace {
@@ -16,39 +15,13 @@ namespace {
 using metastore::SqlTransaction;
 using std::chrono::seconds;
 
-class TreeTest : public ::testing::Test {
+class TreeTest : public MetastoreFixture {
  protected:
   void SetUp() override {
-    Result<std::unique_ptr<metastore::SqliteDatabase>> opened =
-        metastore::SqliteDatabase::Open({.path = folder_.path() / "m.db"});
-    ASSERT_THAT(opened, IsOk());
-    database_ = std::move(opened).value();
-    ASSERT_OK(database_->Migrate(access::Migrations()));
-    ASSERT_OK(database_->Migrate(Migrations()));
-    ASSERT_OK_AND_ASSIGN(project_, In<Rid>([&](SqlTransaction& sql) {
-                           return tree_.Bootstrap(sql, "admin");
-                         }));
+    ASSERT_NO_FATAL_FAILURE(OpenWith({access::Migrations(), Migrations()}));
+    ASSERT_OK_AND_ASSIGN(
+        project_, In<Rid>([&](SqlTransaction& sql) { return tree_.Bootstrap(sql, "admin"); }));
     ASSERT_FALSE(project_.empty());
-  }
-
-  // Runs `function`, which returns Result<T>, in a durable-enough write.
-  template <typename T, typename Function>
-  Result<T> In(const Function& function) {
-    std::optional<Result<T>> result;
-    const Status status = database_->Write(
-        [&](SqlTransaction& sql) {
-          result = function(sql);
-          return result->status();
-        },
-        metastore::Durability::kLazy);
-    if (!status.ok()) {
-      return status;
-    }
-    return *std::move(result);
-  }
-  template <typename Function>
-  Status Do(const Function& function) {
-    return database_->Write(function, metastore::Durability::kLazy);
   }
 
   Result<Node> Create(const Rid& parent, const std::string& name,
@@ -88,11 +61,7 @@ class TreeTest : public ::testing::Test {
   }
   Rid SpaceRid() { return Locate(project_)->space; }
 
-  ManualClock clock_{FromMicros(1'000'000'000)};
-  UuidGenerator ids_{clock_};
   Tree tree_{ids_, clock_};
-  TemporaryDirectory folder_;
-  std::unique_ptr<metastore::SqliteDatabase> database_;
   Rid project_;
 };
 
@@ -125,8 +94,7 @@ TEST_F(TreeTest, AnEmptySpaceCanBeRemovedAndAFullOneNot) {
 }
 
 TEST_F(TreeTest, CreatesNodesWithWhatWasAskedFor) {
-  ASSERT_OK_AND_ASSIGN(const Node node,
-                       In<Node>([&](SqlTransaction& sql) {
+  ASSERT_OK_AND_ASSIGN(const Node node, In<Node>([&](SqlTransaction& sql) {
                          return tree_.Create(sql, {.parent = project_,
                                                    .name = "orders ü",
                                                    .type = NodeType::kDataset,
@@ -166,8 +134,8 @@ TEST_F(TreeTest, AGivenRidIsUsedOnce) {
   const Rid rid = NewRid(NodeType::kTable, ids_);
   const auto create = [&](const std::string& name) {
     return In<Node>([&](SqlTransaction& sql) {
-      return tree_.Create(
-          sql, {.rid = rid, .parent = project_, .name = name, .type = NodeType::kTable});
+      return tree_.Create(sql,
+                          {.rid = rid, .parent = project_, .name = name, .type = NodeType::kTable});
     });
   };
   ASSERT_OK_AND_ASSIGN(const Node node, create("a"));
