@@ -106,6 +106,8 @@ Result<iceberg::ViewMetadata> MakeTableView(const TableSpec& spec,
   }
   updates.emplace_back(iceberg::table_update::AddSchema{
       .schema = TableViewSchema(internal.CurrentSchema(), view), .last_column_id = {}});
+  updates.emplace_back(iceberg::table_update::SetProperties{
+      .updates = FormatOrigin(OriginOf(spec, view))});
   updates.emplace_back(iceberg::view_update::AddViewVersion{.version = std::move(version)});
   updates.emplace_back(
       iceberg::view_update::SetCurrentViewVersion{.version_id = iceberg::kLastAdded});

@@ -7,11 +7,10 @@
 #include "tarn/iceberg/table_metadata.h"
 #include "tarn/iceberg/view_metadata.h"
 #include "tarn/lakehouse/table_spec.h"
+#include "tarn/lakehouse/view_origin.h"
 #include "tarn/lakehouse/view_sql.h"
 
 namespace tarn::lakehouse {
-
-enum class TableView : uint8_t { kCurrent, kHistory };
 
 /// Text of a view over the internal table by its two-part name.
 Result<std::string> TableViewSql(const TableSpec& spec, const iceberg::Schema& internal,
