@@ -1,0 +1,43 @@
+// Names in SQL and what they mean: tables, views and datasets of the tree.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tarn/access/authorizer.h"
+#include "tarn/access/principal.h"
+#include "tarn/base/status.h"
+#include "tarn/metastore/database.h"
+#include "tarn/tree/lookup.h"
+
+namespace tarn::query {
+
+/// The project of a name ("default"), of a path ("/Space/project" or "Space/project"), or of a RID.
+/// Errors: kNotFound; kInvalidArgument when several spaces have a project of that name.
+Result<tree::Node> FindProject(metastore::SqlTransaction& sql, std::string_view name);
+
+/// Who asks, and from where.
+struct NameScope {
+  const access::Principal& principal;
+  access::Authorizer& authorizer;
+  Rid project;                       // Of the request, or of the view that has the name.
+  std::vector<std::string> folders{};  // Looked at first for short names; of a stored view.
+  access::Scope needed = access::Scope::kSqlQueriesExecute;
+};
+
+/// The dataset, table or view behind the parts of a name, which the principal may view:
+/// project.folder.name, folder.name (nested folders: one part each), a RID, "/Space/project/…/name",
+/// or a name that only one resource of the project has.
+///
+/// Errors: kNotFound saying what is missing, the same for what the principal may not see;
+/// kInvalidArgument when a short name fits several, naming them; kPermissionDenied when the token
+/// lacks the scope or the role is too low.
+/// Cost: one look-up per part; a short name reads the folders of the project.
+Result<tree::Node> FindResource(metastore::SqlTransaction& sql, const NameScope& scope,
+                                const std::vector<std::string>& parts);
+
+/// Folders that a short name is looked for in; beyond it the name has to be qualified.
+inline constexpr size_t kFoldersSearchedMax = 10'000;
+
+}  // namespace tarn::query
