@@ -31,7 +31,7 @@ TaskTotals TotalsOf(const landing::LandingProgress& progress) {
   totals.counts["bytes"] = counts.bytes;
   totals.counts["repeated_members"] =
       static_cast<int64_t>(progress.json_counters.repeated_members);
-  totals.counts["renamed_members"] = static_cast<int64_t>(progress.json_counters.renamed_members);
+  totals.counts["renamed_columns"] = static_cast<int64_t>(progress.json_counters.renamed_columns);
   totals.counts["nulled_values"] = static_cast<int64_t>(progress.json_counters.nulled_values);
   return totals;
 }
