@@ -125,7 +125,7 @@ Result<std::string> DecodeBase64(std::string_view text) {
     bytes += static_cast<char>(group >> 8);
     bytes += static_cast<char>(group);
   }
-  bytes.resize(bytes.size() - padding);
+  bytes.erase(bytes.size() - padding);
   return bytes;
 }
 
