@@ -132,7 +132,14 @@ Result<DataFile> WritePositionDeletes(storage::ObjectStore& store,
                           MakeBatch(arrow_schema, options.data_file_path, positions, first, count));
     TARN_RETURN_IF_ERROR(writer->Write(*batch));
   }
-  TARN_ASSIGN_OR_RETURN(const format::FileStatistics statistics, writer->Close());
+  Result<format::FileStatistics> closed = writer->Close();
+  if (!closed.ok()) {
+    // Nothing refers to the file yet, so an unknown outcome is only a failed write.
+    return closed.status().code() == ErrorCode::kCommitStateUnknown
+               ? Status::Unavailable(closed.status().message())
+               : closed.status();
+  }
+  const format::FileStatistics statistics = std::move(closed).value();
   TARN_ASSIGN_OR_RETURN(DataFile file,
                         MakeDataFile(schema, statistics,
                                      {.file_path = options.file_path,

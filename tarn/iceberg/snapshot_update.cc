@@ -385,6 +385,7 @@ void SnapshotProducer::CleanUp(const Snapshot* committed) {
       (void)ignored;
     }
   }
+  state_->writer.Forget();
 }
 
 }  // namespace tarn::iceberg

@@ -363,8 +363,11 @@ TEST_F(SnapshotUpdateTest, EveryFailingStoreOperationLeavesTheTableAsItWas) {
         faulty.Rearm({});
         producer.CleanUp(nullptr);
         EXPECT_EQ(memory.object_count(), objects) << "after failure " << n;
-        // The same producer succeeds once the store works again.
-        ASSERT_OK(producer.Prepare(before, kStart + 9500));
+        // The same producer succeeds once the store works again, with files that are there.
+        ASSERT_OK_AND_ASSIGN(const PreparedSnapshot again,
+                             producer.Prepare(before, kStart + 9500));
+        ASSERT_OK(table.CommitUpdates(again.updates));
+        EXPECT_THAT(table.LivePaths(), ::testing::ElementsAre("b", "c"));
         continue;
       }
       EXPECT_FALSE(faulty.failed());

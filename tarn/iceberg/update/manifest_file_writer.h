@@ -34,6 +34,11 @@ class ManifestFileWriter {
   [[nodiscard]] int64_t snapshot_id() const { return snapshot_id_; }
   /// URIs of everything written, or possibly written when a write failed.
   [[nodiscard]] const std::vector<std::string>& written() const { return written_; }
+  /// The files are gone: later attempts write their own.
+  void Forget() {
+    written_.clear();
+    by_key_.clear();
+  }
 
  private:
   Status Put(const std::string& uri, std::string_view bytes);
