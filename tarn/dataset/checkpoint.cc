@@ -86,13 +86,12 @@ Status Publish(SqlTransaction& sql, const Copy& copy) {
   if (marked != 1) {
     return Status::Conflict("another checkpoint of the branch was begun meanwhile");
   }
-  // Compare-and-set on the root too: another checkpoint of the same head may have come first.
+  // Compare-and-set on the lineage too: another checkpoint of the same head may have come first.
   const Lineage lineage = Extend({}, copy.line, copy.line, 1);
   TARN_ASSIGN_OR_RETURN(
       const int64_t changed,
-      sql.Execute("UPDATE dataset_transactions SET root = ?3, lineage = ?4 WHERE id = ?1 AND "
-                  "root = ?2",
-                  {copy.head.id, copy.head.root, copy.line, EncodeLineage(lineage)}));
+      sql.Execute("UPDATE dataset_transactions SET lineage = ?3 WHERE id = ?1 AND lineage = ?2",
+                  {copy.head.id, EncodeLineage(copy.head.lineage), EncodeLineage(lineage)}));
   if (changed != 1) {
     return Status::Conflict("another checkpoint of the head was published meanwhile");
   }

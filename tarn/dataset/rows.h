@@ -51,10 +51,10 @@ struct TransactionRow {
   int64_t jump_depth = 0;
   std::optional<int64_t> view_start_id;  // Empty = itself.
   int64_t view_start_depth = 0;
-  LineId root = 0;
+  LineId root = 0;  // Of its own rows; a checkpoint of its view is in the lineage alone.
   LineId line = 0;
   int64_t ordinal = 0;
-  Lineage lineage;
+  Lineage lineage;  // Under one root, which is that of what is started on it.
   int64_t base_overwritten = 0;  // Sums over its ancestors.
   int64_t base_removed = 0;
   int64_t file_count = 0;

@@ -48,7 +48,7 @@ Status PlaceOnLine(SqlTransaction& sql, const BranchRow& branch, const Transacti
     row.view_start_id.reset();
     row.view_start_depth = row.depth;
   } else {
-    row.root = head->root;
+    row.root = head->lineage.front().root;
     row.lineage = Extend(head->lineage, row.root, row.line, row.ordinal);
     row.view_start_id = head->view_start();
     row.view_start_depth = head->view_start_depth;
