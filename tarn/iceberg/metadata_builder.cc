@@ -282,6 +282,10 @@ Status Builder::operator()(const AddSnapshot& update) {
     return Status::InvalidArgument(
         fmt::format("Snapshot already exists for id: {}", snapshot.snapshot_id));
   }
+  if (snapshot.timestamp_ms < 0 || snapshot.sequence_number < 0) {
+    return Status::InvalidArgument(
+        fmt::format("snapshot {}: negative time or sequence number", snapshot.snapshot_id));
+  }
   if (metadata_.schemas.empty() || metadata_.partition_specs.empty() ||
       metadata_.sort_orders.empty()) {
     return Status::InvalidArgument(
@@ -318,10 +322,12 @@ Status Builder::operator()(const AddSnapshot& update) {
           fmt::format("Cannot add a snapshot, first-row-id is behind table next-row-id: {} < {}",
                       *snapshot.first_row_id, metadata_.next_row_id));
     }
-    if (snapshot.added_rows.value_or(0) < 0) {
-      return Status::InvalidArgument("Cannot add a snapshot: added-rows is negative");
+    constexpr int64_t kRowsMax = int64_t{1} << 60;
+    const int64_t added_rows = snapshot.added_rows.value_or(0);
+    if (added_rows < 0 || added_rows > kRowsMax || *snapshot.first_row_id > kRowsMax) {
+      return Status::InvalidArgument("Cannot add a snapshot: first-row-id or added-rows is wrong");
     }
-    metadata_.next_row_id = *snapshot.first_row_id + snapshot.added_rows.value_or(0);
+    metadata_.next_row_id = *snapshot.first_row_id + added_rows;
   }
   metadata_.last_sequence_number =
       std::max(metadata_.last_sequence_number, snapshot.sequence_number);

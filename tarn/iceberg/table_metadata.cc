@@ -346,6 +346,26 @@ Status ValidateLog(const std::vector<Entry>& log, int64_t last_updated_ms, std::
   return Status::Ok();
 }
 
+// Sums of numbers in this range cannot overflow.
+bool IsSane(int64_t number) { return number >= 0 && number < (int64_t{1} << 62); }
+
+Status ValidateNumbers(const TableMetadata& metadata) {
+  bool sane = IsSane(metadata.last_updated_ms) && IsSane(metadata.last_sequence_number) &&
+              IsSane(metadata.next_row_id) && metadata.last_column_id >= 0 &&
+              metadata.last_partition_id >= 0 && metadata.last_column_id < INT32_MAX / 2 &&
+              metadata.last_partition_id < INT32_MAX / 2;
+  for (const SnapshotPtr& snapshot : metadata.snapshots) {
+    sane = sane && IsSane(snapshot->timestamp_ms) && IsSane(snapshot->sequence_number);
+  }
+  for (const SnapshotLogEntry& entry : metadata.snapshot_log) {
+    sane = sane && IsSane(entry.timestamp_ms);
+  }
+  for (const MetadataLogEntry& entry : metadata.metadata_log) {
+    sane = sane && IsSane(entry.timestamp_ms);
+  }
+  return sane ? Status::Ok() : Invalid("a time, sequence number or id is out of range");
+}
+
 }  // namespace
 
 Status ValidateTableMetadata(const TableMetadata& metadata) {
@@ -362,6 +382,7 @@ Status ValidateTableMetadata(const TableMetadata& metadata) {
   if (metadata.location.empty()) {
     return Invalid("the location is empty");
   }
+  TARN_RETURN_IF_ERROR(ValidateNumbers(metadata));
   TARN_RETURN_IF_ERROR(ValidateIds(metadata));
   TARN_RETURN_IF_ERROR(ValidateSnapshots(metadata));
   TARN_RETURN_IF_ERROR(
