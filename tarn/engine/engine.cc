@@ -55,12 +55,10 @@ Status OpenDatabase(const EngineOptions& options, DatabaseHandle& database) {
     return Status::Internal("could not create the configuration of the SQL engine");
   }
   const auto bytes = [](uint64_t count) { return std::to_string(count) + "B"; };
-  const bool spills = !options.temp_directory.empty();
   const std::vector<std::pair<const char*, std::string>> settings = {
       {"memory_limit", bytes(options.memory_limit_bytes)},
       {"threads", std::to_string(options.threads)},
       {"temp_directory", options.temp_directory},
-      {"max_temp_directory_size", bytes(spills ? options.temp_bytes_max : 0)},
       {"preserve_insertion_order",
        options.row_order == RowOrder::kPreserve ? "true" : "false"},
       {"autoinstall_known_extensions", "false"},
@@ -89,6 +87,10 @@ Status Lock(const EngineOptions& options, duckdb_connection connection) {
   for (const std::string& directory : options.allowed_directories) {
     directories.push_back(directory.ends_with('/') ? directory : directory + "/");
   }
+  // Given at opening, the limit would be forgotten when the temporary directory is set.
+  const uint64_t temp_bytes = options.temp_directory.empty() ? 0 : options.temp_bytes_max;
+  TARN_RETURN_IF_ERROR(RunSql(connection, "SET GLOBAL max_temp_directory_size = '" +
+                                              std::to_string(temp_bytes) + "B'"));
   TARN_RETURN_IF_ERROR(RunSql(connection, "SET GLOBAL TimeZone = 'UTC'"));
   TARN_RETURN_IF_ERROR(
       RunSql(connection, "SET GLOBAL allowed_directories = " + QuoteTextList(directories)));

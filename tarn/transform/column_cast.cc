@@ -59,7 +59,8 @@ std::string ExactCondition(const std::string& raw, const std::string& done,
   }
   if (IsDecimal(from) && (IsInteger(to) || IsDecimal(to))) {
     const std::string type = DecimalType(AsDecimal(from).precision(), AsDecimal(from).scale());
-    return "TRY_CAST(" + done + " AS " + type + ") = " + raw;
+    // Of both, since a HUGEINT is shown as DECIMAL(38, 0) and may not be one.
+    return "TRY_CAST(" + done + " AS " + type + ") = TRY_CAST(" + raw + " AS " + type + ")";
   }
   if (IsDecimal(to) && IsText(from)) {
     // All digits that fit beside the whole part.
@@ -85,6 +86,9 @@ Result<ColumnCast> PlanCast(const std::string& raw, const std::string& done,
     // Bytes are taken as UTF-8; the escapes of a plain cast would be a silent change.
     return ColumnCast{.cast = "TRY(decode(" + raw + "))",
                       .fails = raw + " IS NOT NULL AND " + done + " IS NULL"};
+  }
+  if (arrow::is_nested(from.id()) && to.id() == arrow::Type::STRING) {
+    return ColumnCast{.cast = "CAST(to_json(" + raw + ") AS VARCHAR)", .fails = {}};
   }
   if (from.id() != arrow::Type::NA) {
     TARN_ASSIGN_OR_RETURN(const std::string from_sql, engine::SqlTypeOf(from));

@@ -57,6 +57,7 @@ TEST_F(ColumnCastTest, WhatFitsIsCast) {
   EXPECT_EQ(Cast("'ä'", arrow::binary()), "\\xC3\\xA4");
   EXPECT_EQ(Cast("encode('ä')", arrow::utf8()), "ä");
   EXPECT_EQ(Cast("['1', NULL]", arrow::list(arrow::field("element", arrow::int32()))), "[1, NULL]");
+  EXPECT_EQ(Cast("[{'a': 1}, NULL]", arrow::utf8()), "[{\"a\":1},null]");
   EXPECT_EQ(Cast("'inf'", arrow::float64()), "inf");
   EXPECT_EQ(Cast("NULL", arrow::utf8()), "NULL");
   EXPECT_EQ(Cast("NULL::VARCHAR", arrow::int32()), "NULL");

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <arrow/api.h>
-#include <arrow/extension/uuid.h>
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/base/json_text.h"
@@ -26,6 +25,11 @@ using engine::QuoteText;
 constexpr size_t kExpectationsMax = 62;  // One bit each of an int64.
 constexpr std::string_view kOperation = "hdr__cdc_operation";
 constexpr std::string_view kBeforeImage = "hdr__cdc_before";
+constexpr std::string_view kTombstone = "hdr__kafka_tombstone";
+
+// Condition for the rules that deletes, truncates and before images are spared: their columns
+// outside of the key may be missing, and a delete must not get lost.
+const std::string kStrictRows = "NOT tarn_before AND NOT \"tarn:bare\" AND ";
 
 /// One way a row leaves the good path, in the order of precedence.
 struct FailureRule {
@@ -91,7 +95,7 @@ class MappingCompiler {
     std::shared_ptr<arrow::DataType> type;
   };
 
-  std::string BeforeGuard(size_t leaf) const;
+  std::string LeafGuard(size_t leaf) const;
   std::string MaskSum(std::string_view condition_format) const;
   const LateExpression* FindLate(const std::string& origin) const;
 
@@ -332,15 +336,15 @@ Status MappingCompiler::PlanValues() {
   return Status::Ok();
 }
 
-/// Prefix of a leaf's conditions: outside of the key a before image cannot fail.
-std::string MappingCompiler::BeforeGuard(size_t leaf) const {
+/// Prefix of a leaf's conditions: outside of the key a delete or before image cannot fail.
+std::string MappingCompiler::LeafGuard(size_t leaf) const {
   const bool key = std::find(key_.begin(), key_.end(), static_cast<int>(leaf)) != key_.end();
-  return has_images_ && !key ? "NOT tarn_before AND " : "";
+  return key ? "NOT \"tarn:truncate\" AND " : std::string(kStrictRows);
 }
 
 void MappingCompiler::PlanFailures() {
   if (!spec_.where.empty()) {
-    failures_.push_back({"\"tarn:where\" IS NULL", kExpressionFailed,
+    failures_.push_back({kStrictRows + "\"tarn:where\" IS NULL", kExpressionFailed,
                          QuoteText("where: the expression failed")});
   }
   if (spec_.empty_arrays == EmptyArrays::kDrop) {
@@ -351,26 +355,27 @@ void MappingCompiler::PlanFailures() {
   for (size_t i = 0; i < leaves_.size(); ++i) {
     const ColumnLeaf& leaf = leaves_[i];
     if (!items_[leaf.item].direct) {
-      failures_.push_back({BeforeGuard(i) + Internal("item", leaf.item) + " IS NULL",
+      failures_.push_back({LeafGuard(i) + Internal("item", leaf.item) + " IS NULL",
                            kExpressionFailed,
                            QuoteText(leaf.origin + ": the expression failed")});
     }
     if (!values_[i].cast.fails.empty() && spec_.on_cast_error == OnCastError::kReject) {
-      failures_.push_back({BeforeGuard(i) + Internal("fails", i), kCastFailed,
+      failures_.push_back({LeafGuard(i) + Internal("fails", i), kCastFailed,
                            QuoteText(leaf.origin + ": ") + " || left(CAST(" + Internal("raw", i) +
                                " AS VARCHAR), 200) || " +
                                QuoteText(" is no " + values_[i].type->ToString())});
     }
   }
-  const std::string guard = has_images_ ? "NOT tarn_before AND " : "";
   for (const LateExpression& late : late_) {
-    failures_.push_back({guard + late.column + " IS NULL", kExpressionFailed,
+    failures_.push_back({kStrictRows + late.column + " IS NULL", kExpressionFailed,
                          QuoteText(late.origin + ": the expression failed")});
   }
   if (spec_.null_keys == NullKeys::kReject) {
     for (const int index : key_) {
       const std::string& name = leaves_[static_cast<size_t>(index)].name;
-      failures_.push_back({guard + QuoteName(name) + " IS NULL", kNullKey,
+      failures_.push_back({"NOT tarn_before AND NOT \"tarn:truncate\" AND " + QuoteName(name) +
+                               " IS NULL",
+                           kNullKey,
                            QuoteText("key: column " + name + " is NULL")});
     }
   }
@@ -383,7 +388,7 @@ void MappingCompiler::PlanFailures() {
                                       ? kExpectationFailed
                                       : kExpectationStopped;
     failures_.push_back(
-        {guard + "NOT " + FindLate("expect." + expectation.name)->column + ".v", code,
+        {kStrictRows + "NOT " + FindLate("expect." + expectation.name)->column + ".v", code,
          QuoteText("expect." + expectation.name + ": the check is false")});
   }
 }
@@ -395,13 +400,23 @@ std::string MappingCompiler::InputStage() const {
       sql += ", " + QuoteName(field->name());
     }
   }
-  return sql + " FROM " + QuoteName(kInputRelation);
+  std::string bare = "false";
+  std::string truncate = "false";
+  if (spec_.mode == Mode::kMerge && scope_.IsLanded(std::string(kOperation))) {
+    bare += " OR coalesce(hdr__cdc_operation IN ('D', 'T'), false)";
+    truncate = "coalesce(hdr__cdc_operation = 'T', false)";
+  }
+  if (spec_.mode == Mode::kMerge && scope_.IsLanded(std::string(kTombstone))) {
+    bare += " OR coalesce(hdr__kafka_tombstone, false)";
+  }
+  return sql + ", (" + bare + ") AS \"tarn:bare\", (" + truncate + ") AS \"tarn:truncate\" FROM " +
+         QuoteName(kInputRelation);
 }
 
 std::string MappingCompiler::WhereStage(const std::string& input) const {
   return "SELECT * FROM (SELECT *, " + TryStruct("CAST(" + where_ + " AS BOOLEAN)") +
          " AS \"tarn:where\" FROM (" + input +
-         ")) WHERE \"tarn:where\" IS NULL OR coalesce(\"tarn:where\".v, false)";
+         ")) WHERE \"tarn:bare\" OR \"tarn:where\" IS NULL OR coalesce(\"tarn:where\".v, false)";
 }
 
 /// Structure text of json_transform for one landed column.
@@ -520,7 +535,7 @@ std::string MappingCompiler::CastStage(const std::string& input) const {
 
 /// Gives the values their names, beside the landed columns that later stages read.
 std::string MappingCompiler::NameStage(const std::string& input) const {
-  std::string sql = "SELECT tarn_row, tarn_before";
+  std::string sql = "SELECT tarn_row, tarn_before, \"tarn:bare\", \"tarn:truncate\"";
   sql += spec_.where.empty() ? "" : ", \"tarn:where\"";
   for (size_t i = 0; i < levels_.size(); ++i) {
     sql += ", " + QuoteName(levels_[i].column) + ", " + Internal("empty", i);
@@ -676,15 +691,6 @@ Result<CompiledMapping> MappingCompiler::Compile() {
   return std::move(out_);
 }
 
-Result<arrow::FieldVector> TableFields(const arrow::FieldVector& fields) {
-  arrow::FieldVector out;
-  for (const auto& field : fields) {
-    TARN_ASSIGN_OR_RETURN(auto type, TableType(*field->type()));
-    out.push_back(arrow::field(field->name(), std::move(type)));
-  }
-  return out;
-}
-
 }  // namespace
 
 const std::vector<std::string>& PassedHeaderColumns() {
@@ -693,71 +699,6 @@ const std::vector<std::string>& PassedHeaderColumns() {
       "hdr__cdc_before",    "hdr__event_timestamp", "hdr__kafka_tombstone",
       "hdr__absent"};
   return kColumns;
-}
-
-Result<std::shared_ptr<arrow::DataType>> TableType(const arrow::DataType& type) {
-  using Type = std::shared_ptr<arrow::DataType>;
-  switch (type.id()) {
-    case arrow::Type::INT8:
-    case arrow::Type::INT16:
-    case arrow::Type::UINT8:
-    case arrow::Type::UINT16:
-      return arrow::int32();
-    case arrow::Type::UINT32:
-      return arrow::int64();
-    case arrow::Type::UINT64:
-      return arrow::decimal128(20, 0);
-    case arrow::Type::BOOL:
-    case arrow::Type::INT32:
-    case arrow::Type::INT64:
-    case arrow::Type::FLOAT:
-    case arrow::Type::DOUBLE:
-    case arrow::Type::DECIMAL128:
-    case arrow::Type::DATE32:
-      return Type(type.GetSharedPtr());
-    case arrow::Type::NA:
-    case arrow::Type::STRING:
-    case arrow::Type::LARGE_STRING:
-      return arrow::utf8();
-    case arrow::Type::BINARY:
-    case arrow::Type::LARGE_BINARY:
-    case arrow::Type::FIXED_SIZE_BINARY:
-      return arrow::binary();
-    case arrow::Type::TIME32:
-    case arrow::Type::TIME64:
-      return arrow::time64(arrow::TimeUnit::MICRO);
-    case arrow::Type::TIMESTAMP:
-      return arrow::timestamp(arrow::TimeUnit::MICRO,
-                              static_cast<const arrow::TimestampType&>(type).timezone().empty()
-                                  ? ""
-                                  : "UTC");
-    case arrow::Type::LIST:
-    case arrow::Type::LARGE_LIST:
-    case arrow::Type::FIXED_SIZE_LIST: {
-      TARN_ASSIGN_OR_RETURN(
-          auto element,
-          TableType(*static_cast<const arrow::BaseListType&>(type).value_type()));
-      return arrow::list(arrow::field("element", std::move(element)));
-    }
-    case arrow::Type::STRUCT: {
-      TARN_ASSIGN_OR_RETURN(const auto fields, TableFields(type.fields()));
-      return arrow::struct_(fields);
-    }
-    case arrow::Type::MAP: {
-      const auto& map = static_cast<const arrow::MapType&>(type);
-      TARN_ASSIGN_OR_RETURN(auto key, TableType(*map.key_type()));
-      TARN_ASSIGN_OR_RETURN(auto value, TableType(*map.item_type()));
-      return arrow::map(std::move(key), arrow::field("value", std::move(value)));
-    }
-    case arrow::Type::EXTENSION:
-      if (static_cast<const arrow::ExtensionType&>(type).extension_name() == "arrow.uuid") {
-        return arrow::extension::uuid();
-      }
-      break;
-    default:
-      break;
-  }
-  return Status::InvalidArgument("type " + type.ToString() + " has no counterpart in a table");
 }
 
 Result<CompiledMapping> CompileMapping(engine::Session& session, const MappingSpec& spec,

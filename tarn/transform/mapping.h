@@ -11,6 +11,9 @@
 // columns in table order, delete_when, sequence_by, event_time, NULL keys, expectations in file
 // order; the first failure counts.
 //
+// In merge mode deletes (operation D, tombstones) pass `where` and the checks, and fail on their key
+// only: a delete must not get lost because a column is missing. Truncates (T) never fail.
+//
 // With hdr__cdc_before, an update whose before image is there gives a second row, tarn_before =
 // true, with the same tarn_row: the key as it was before, mapped by the same expressions. Its other
 // columns are those of the after image. Mappings of array elements give no such rows.
@@ -27,6 +30,7 @@
 #include "tarn/base/status.h"
 #include "tarn/engine/engine.h"
 #include "tarn/transform/mapping_spec.h"
+#include "tarn/transform/table_type.h"
 
 namespace tarn::transform {
 
@@ -105,10 +109,5 @@ struct CompiledMapping {
 /// (both are named), a key that is missing, nested, float or double, a type without counterpart.
 Result<CompiledMapping> CompileMapping(engine::Session& session, const MappingSpec& spec,
                                        const arrow::Schema& landed);
-
-/// The type that a table column of this type gets: int8, int16, uint8, uint16 -> int32; uint32 ->
-/// int64; uint64 -> decimal(20, 0); timestamps -> microseconds; large and fixed types -> plain
-/// ones; null -> utf8; at every level. Errors: kInvalidArgument on a type without counterpart.
-Result<std::shared_ptr<arrow::DataType>> TableType(const arrow::DataType& type);
 
 }  // namespace tarn::transform

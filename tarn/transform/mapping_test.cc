@@ -375,6 +375,27 @@ TEST_F(MappingTest, BeforeImagesGiveTheOldKey) {
   EXPECT_EQ(out.counts.rejected, 1);
 }
 
+TEST_F(MappingTest, DeletesAndTruncatesAreNotLost) {
+  const arrow::FieldVector landed = {F("id", arrow::int64()), F("name", arrow::utf8()),
+                                     F("hdr__cdc_operation", arrow::utf8()),
+                                     F("hdr__kafka_tombstone", arrow::boolean())};
+  const MappingSpec spec = {.columns = {{"n", "name::INT"}},
+                            .where = "name <> 'x'",
+                            .expect = {{"e", "name IS NOT NULL", ExpectAction::kReject}},
+                            .key = {"id"}};
+  ASSERT_OK_AND_ASSIGN(
+      const Outcome out,
+      Run(spec, landed,
+          R"([{"id": 1, "name": "x", "hdr__cdc_operation": "D"},
+              {"id": 2, "name": "bad", "hdr__cdc_operation": "D"},
+              {"id": 3, "name": null, "hdr__kafka_tombstone": true},
+              {"id": null, "name": null, "hdr__cdc_operation": "T"},
+              {"id": null, "name": null, "hdr__cdc_operation": "D"},
+              {"id": 5, "name": "x", "hdr__cdc_operation": "I"}])"));
+  EXPECT_EQ(out.good, "1 \"x\" null\n2 \"bad\" null\n3 null null\nnull null null\n");
+  EXPECT_EQ(out.rejected, "4.0 null_key key: column id is NULL\n");
+}
+
 TEST_F(MappingTest, TypesBecomeThoseOfTheTable) {
   using arrow::TimeUnit;
   const arrow::FieldVector landed = {
