@@ -239,7 +239,7 @@ class LocalStore::Writer final : public ObjectWriter {
     if (::fstat(temporary_.file.get(), &status) != 0) {
       return ErrnoStatus(errno, "cannot write", key_);
     }
-    CrashPoint("storage.before-publish");
+    CrashPoint("storage-before-publish");
     TARN_RETURN_IF_ERROR(store_.Publish(temporary_.path, key_, mode_));
     return MetaOf(key_, status);
   }
@@ -449,7 +449,7 @@ Status LocalStore::Publish(const std::string& temporary, const std::string& key,
     if (error != 0) {
       return ToMoveStatus(error, directory.get(), name, key);
     }
-    CrashPoint("storage.after-rename");
+    CrashPoint("storage-after-rename");
     Status synced = SyncFile(directory.get(), key);
     if (synced.ok()) {
       synced = SyncAncestors(directory_path, key);

@@ -120,11 +120,11 @@ TEST_F(LocalStoreTest, ACrashBeforeTheMoveLeavesTheOldStateAndAfterItTheNew) {
   const auto write = [this] {
     static_cast<void>(WriteObject(*Open(), "d/a", "new", WriteMode::kOverwrite));
   };
-  EXPECT_TRUE(DiesAtCrashPoint("storage.before-publish", write));
+  EXPECT_TRUE(DiesAtCrashPoint("storage-before-publish", write));
   EXPECT_EQ(TemporaryCount(), 1u);
   EXPECT_THAT(ReadObject(*Open(), "d/a"), IsOkAndHolds(std::string("old")));
   EXPECT_EQ(TemporaryCount(), 0u);
-  EXPECT_TRUE(DiesAtCrashPoint("storage.after-rename", write));
+  EXPECT_TRUE(DiesAtCrashPoint("storage-after-rename", write));
   EXPECT_THAT(ReadObject(*Open(), "d/a"), IsOkAndHolds(std::string("new")));
   EXPECT_EQ(TemporaryCount(), 0u);
 }
