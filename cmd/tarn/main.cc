@@ -1,0 +1,4 @@
+#include "cmd/tarn/serve.h"
+#include "tarn/cli/command_line.h"
+
+int main(int argc, char** argv) { return tarn::cli::Run(argc, argv, {.serve = tarn::Serve}); }

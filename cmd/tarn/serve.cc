@@ -1,0 +1,285 @@
+#include "cmd/tarn/serve.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include <arrow/compute/initialize.h>
+#include <fmt/core.h>
+
+#include "cmd/tarn/configuration.h"
+#include "tarn/access/authorizer.h"
+#include "tarn/access/bootstrap.h"
+#include "tarn/access/schema.h"
+#include "tarn/access/token.h"
+#include "tarn/base/arrow_status.h"
+#include "tarn/base/log.h"
+#include "tarn/catalog/catalog.h"
+#include "tarn/dataset/dataset_store.h"
+#include "tarn/engine/engine.h"
+#include "tarn/lakehouse/table_inputs.h"
+#include "tarn/landing/landing_state.h"
+#include "tarn/metastore/migrations.h"
+#include "tarn/metastore/sqlite_database.h"
+#include "tarn/server/foundry/foundry_routes.h"
+#include "tarn/server/http/server.h"
+#include "tarn/server/iceberg_rest/iceberg_routes.h"
+#include "tarn/server/idempotency_keys.h"
+#include "tarn/server/metrics.h"
+#include "tarn/server/native/native_routes.h"
+#include "tarn/server/router.h"
+#include "tarn/storage/local_store.h"
+#include "tarn/storage/object_key.h"
+#include "tarn/task/control.h"
+#include "tarn/tree/lookup.h"
+#include "tarn/tree/tree.h"
+
+namespace tarn {
+
+namespace {
+
+constexpr std::chrono::milliseconds kDrainDeadline{20'000};
+
+std::vector<metastore::Migration> AllMigrations() {
+  std::vector<metastore::Migration> all;
+  for (const std::vector<metastore::Migration>& room :
+       {metastore::Migrations(), access::Migrations(), tree::Migrations(), dataset::Migrations(),
+        catalog::Migrations(), landing::Migrations(), lakehouse::Migrations(),
+        task::Migrations()}) {
+    all.insert(all.end(), room.begin(), room.end());
+  }
+  return all;
+}
+
+struct Address {
+  std::string host;
+  uint16_t port = 0;
+};
+
+Result<Address> ParseAddress(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  int port = -1;
+  if (colon != std::string::npos) {
+    port = std::atoi(text.c_str() + colon + 1);
+  }
+  const bool digits = colon != std::string::npos && colon + 1 < text.size() &&
+                      text.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+  if (!digits || port < 0 || port > 65535) {
+    return Status::InvalidArgument(
+        fmt::format("listen: expected HOST:PORT such as 127.0.0.1:8080, found \"{}\"", text));
+  }
+  return Address{.host = text.substr(0, colon), .port = static_cast<uint16_t>(port)};
+}
+
+Status MakeHome(const std::string& home) {
+  std::error_code error;
+  std::filesystem::create_directories(home, error);
+  if (error) {
+    return Status::Unavailable(fmt::format("cannot make the home {}: {}", home, error.message()));
+  }
+  return Status::Ok();
+}
+
+// Only the owner of the home may read the token.
+Status WriteAdminToken(const std::string& path, const std::string& token) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const std::string text = token + "\n";
+  const bool written = file >= 0 && ::fchmod(file, 0600) == 0 &&
+                       ::write(file, text.data(), text.size()) ==
+                           static_cast<ssize_t>(text.size()) &&
+                       ::fsync(file) == 0;
+  if (file >= 0) {
+    ::close(file);
+  }
+  return written ? Status::Ok() : Status::Unavailable("cannot write " + path);
+}
+
+bool IsBelow(const std::string& path, const std::string& folder) {
+  return path == folder || path.starts_with(folder.ends_with('/') ? folder : folder + "/");
+}
+
+// Which places file sources may read.
+std::function<bool(std::string_view)> SourceRule(const Configuration& configuration,
+                                                 const Address& address) {
+  if (!configuration.allow_paths) {
+    const bool any = IsLoopback(address.host);
+    return [any](std::string_view) { return any; };
+  }
+  return [paths = *configuration.allow_paths](std::string_view uri) {
+    const Result<std::string> path = storage::PathOfFileUri(uri);
+    if (!path.ok()) {
+      return false;
+    }
+    const std::string plain = std::filesystem::path(*path).lexically_normal().string();
+    return std::any_of(paths.begin(), paths.end(),
+                       [&](const std::string& folder) { return IsBelow(plain, folder); });
+  };
+}
+
+// Everything a server is made of, in the order of dependence. Outlives the HTTP server.
+class Process {
+ public:
+  Process(const cli::ServeOptions& options, Configuration configuration)
+      : options_(options), configuration_(std::move(configuration)) {}
+
+  Status Open(const Address& address);
+  Status AddRoutes(const Address& address);
+  server::Router& router() { return *router_; }
+  task::Control& control() { return *control_; }
+
+ private:
+  Status OpenMetastore();
+  Result<access::Principal> Authenticate(std::string_view token);
+
+  const cli::ServeOptions options_;
+  const Configuration configuration_;
+  SystemClock clock_;
+  UuidGenerator uuids_{clock_};
+  tree::Tree tree_{uuids_, clock_};
+  access::Tokens tokens_{uuids_, clock_};
+  access::Authorizer authorizer_;
+  std::unique_ptr<metastore::SqliteDatabase> database_;
+  std::unique_ptr<storage::LocalStore> warehouse_;
+  std::unique_ptr<MemoryBudget> budget_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<dataset::DatasetStore> datasets_;
+  std::unique_ptr<catalog::Catalog> catalog_;
+  std::unique_ptr<task::Control> control_;
+  server::MetricRegistry metrics_;
+  std::unique_ptr<server::IdempotencyKeys> idempotency_;
+  std::unique_ptr<server::Router> router_;
+};
+
+Status Process::OpenMetastore() {
+  TARN_ASSIGN_OR_RETURN(database_, metastore::SqliteDatabase::Open(
+                                       {.path = options_.home + "/metastore.db"}));
+  TARN_RETURN_IF_ERROR(database_->Migrate(AllMigrations()));
+  std::optional<access::Bootstrapped> first;
+  TARN_RETURN_IF_ERROR(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(first, access::Bootstrap(sql, tree::RootRid(), uuids_, clock_));
+    TARN_RETURN_IF_ERROR(tree_.Bootstrap(sql, first ? first->admin.id : "admin"));
+    if (first) {
+      // Inside the transaction: a metastore with an admin always has its token beside it.
+      TARN_RETURN_IF_ERROR(WriteAdminToken(options_.home + "/admin-token", first->token.text));
+    }
+    return Status::Ok();
+  }));
+  return Status::Ok();
+}
+
+Status Process::Open(const Address& address) {
+  TARN_RETURN_IF_ERROR(arrow::compute::Initialize());
+  TARN_RETURN_IF_ERROR(OpenMetastore());
+  std::string root = options_.home + "/warehouse";
+  if (!configuration_.warehouse.empty()) {
+    TARN_ASSIGN_OR_RETURN(root, storage::PathOfFileUri(configuration_.warehouse));
+  }
+  TARN_ASSIGN_OR_RETURN(warehouse_, storage::LocalStore::Open({.root = root}));
+  budget_ = std::make_unique<MemoryBudget>(configuration_.memory_bytes);
+  engine::EngineOptions engine_options;
+  engine_options.memory_limit_bytes = configuration_.engine_memory_bytes;
+  engine_options.threads = configuration_.threads;
+  engine_options.temp_directory = options_.home + "/spill";
+  engine_options.allowed_directories = {warehouse_->root_path() + "/",
+                                        warehouse_->base_uri() + "/"};
+  TARN_ASSIGN_OR_RETURN(engine_, engine::Engine::Open(engine_options));
+  datasets_ = std::make_unique<dataset::DatasetStore>(*database_, clock_, uuids_);
+  catalog_ = std::make_unique<catalog::Catalog>(
+      catalog::CatalogOptions{},
+      catalog::CatalogDeps{*database_, *warehouse_, tree_, uuids_, clock_});
+  control_ = std::make_unique<task::Control>(
+      task::ControlDeps{*database_, *datasets_, *catalog_, *engine_, *budget_,
+                        SourceRule(configuration_, address)});
+  return Status::Ok();
+}
+
+Result<access::Principal> Process::Authenticate(std::string_view token) {
+  std::optional<access::Principal> principal;
+  TARN_RETURN_IF_ERROR(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(principal, tokens_.Authenticate(sql, token));
+    return Status::Ok();
+  }));
+  return *principal;
+}
+
+Status Process::AddRoutes(const Address& address) {
+  idempotency_ = std::make_unique<server::IdempotencyKeys>(server::IdempotencyOptions{},
+                                                           *database_, clock_);
+  router_ = std::make_unique<server::Router>(
+      server::RouterOptions{.access_log = server::AccessLog::kOff},
+      server::RouterDependencies{
+          [this](std::string_view token) { return Authenticate(token); }, uuids_, metrics_,
+          idempotency_.get()});
+  if (options_.insecure_anonymous && !IsLoopback(address.host)) {
+    return Status::InvalidArgument("--insecure-anonymous is possible on loopback only");
+  }
+  TARN_RETURN_IF_ERROR(server::AddHealthRoutes(*router_, metrics_, [this] {
+    return database_->Read([](metastore::SqlTransaction& sql) {
+      return StatusOf(tree::GetNode(sql, tree::RootRid()));
+    });
+  }));
+  TARN_RETURN_IF_ERROR(server::foundry::AddFoundryRoutes(
+      *router_, {*database_, *datasets_, *warehouse_, tree_, authorizer_, uuids_, clock_}));
+  TARN_RETURN_IF_ERROR(
+      server::iceberg_rest::AddIcebergRoutes(*router_, {}, {*catalog_, authorizer_}));
+  return server::native::AddNativeRoutes(
+      *router_, {{authorizer_, *catalog_, *datasets_, *engine_}, *control_});
+}
+
+// Blocks the signals that end the server in all threads, so that one can wait for them.
+sigset_t BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+}  // namespace
+
+Status Serve(const cli::ServeOptions& options) {
+  const sigset_t signals = BlockSignals();
+  cli::ServeOptions absolute = options;
+  absolute.home = std::filesystem::absolute(options.home).lexically_normal().string();
+  TARN_RETURN_IF_ERROR(MakeHome(absolute.home));
+  TARN_ASSIGN_OR_RETURN(
+      Configuration configuration,
+      ReadConfiguration({.home = absolute.home, .config_path = options.config_path}));
+  if (!options.listen.empty()) {
+    configuration.listen = options.listen;
+  }
+  TARN_ASSIGN_OR_RETURN(const Address address, ParseAddress(configuration.listen));
+  const int workers = configuration.workers;
+  Process process(absolute, std::move(configuration));
+  TARN_RETURN_IF_ERROR(process.Open(address));
+  TARN_RETURN_IF_ERROR(process.AddRoutes(address));
+  server::http::ServerOptions http;
+  http.address = address.host == "localhost" ? "127.0.0.1" : address.host;
+  http.port = address.port;
+  http.worker_count = workers;
+  http.render_error = [&](const Status& failure, std::string_view target) {
+    return process.router().RenderServerError(failure, target);
+  };
+  TARN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<server::http::Server> server,
+      server::http::Server::Open(std::move(http), [&](server::http::Request& request) {
+        return process.router().Handle(request);
+      }));
+  TARN_RETURN_IF_ERROR(process.control().Resume());
+  std::printf("listening on http://%s:%u\n", address.host.c_str(), server->port());
+  std::fflush(stdout);
+  int signal = 0;
+  sigwait(&signals, &signal);
+  Log(LogLevel::kNotice, "serve", "stopping");
+  process.control().Shutdown();
+  server->Stop(kDrainDeadline);
+  return Status::Ok();
+}
+
+}  // namespace tarn
