@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -141,7 +142,7 @@ class Process {
   UuidGenerator uuids_{clock_};
   tree::Tree tree_{uuids_, clock_};
   access::Tokens tokens_{uuids_, clock_};
-  access::Authorizer authorizer_;
+  access::Authorizer authorizer_{clock_};
   std::unique_ptr<metastore::SqliteDatabase> database_;
   std::unique_ptr<storage::LocalStore> warehouse_;
   std::unique_ptr<MemoryBudget> budget_;
