@@ -1,0 +1,218 @@
+"""Files through landing, transforms and tables to every reader."""
+
+import json
+
+import pytest
+
+from foreign import read_with_duckdb, read_with_pyiceberg
+from server import DATA, CommandFailed
+
+
+def write_lines(path, records):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def write_pipeline(tmp_path, transform, content="{type: json}", paths='["*.jsonl"]'):
+    folder = tmp_path / "in"
+    folder.mkdir(exist_ok=True)
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(f"""\
+pipeline: p
+sources:
+  in: {{type: files, uri: {folder.as_uri()}}}
+landing:
+  events:
+    source: in
+    paths: {paths}
+    content: {content}
+transform:
+{transform}
+""")
+    return file, folder
+
+
+APPEND = """\
+  flat:
+    from: events
+    mode: append
+"""
+
+
+def by_id(rows):
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def test_append_mode_is_read_by_every_engine(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND)
+    records = [{"id": i, "name": f"n{i}", "price": i / 4} for i in range(100)]
+    write_lines(folder / "a.jsonl", records)
+    server.run("run", str(file), "--once")
+    assert by_id(server.sql("SELECT id, name, price FROM flat.flat")) == records
+    for read in (read_with_pyiceberg, read_with_duckdb):
+        rows = by_id(read(server, "flat_internal.flat_internal"))
+        assert [{key: row[key] for key in ("id", "name", "price")} for row in rows] == records
+        assert {row["hdr__operation"] for row in rows} == {"I"}
+
+
+def test_running_again_adds_only_what_is_new(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND)
+    write_lines(folder / "a.jsonl", [{"id": 1}])
+    server.run("run", str(file), "--once")
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [{"id": 2, "extra": "x"}])
+    server.run("run", str(file), "--once")
+    assert by_id(server.sql("SELECT id, extra FROM flat.flat")) == [
+        {"id": 1, "extra": None}, {"id": 2, "extra": "x"}]
+
+
+def test_numbers_keep_all_their_digits(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND)
+    (folder / "a.jsonl").write_text(
+        '{"id": 1, "n": 9223372036854775807}\n{"id": 2, "n": 9223372036854775808}\n'
+        '{"id": 3, "d": 0.1}\n{"id": 4, "d": 1234567890123456789.123456789}\n')
+    server.run("run", str(file), "--once")
+    text = server.run("sql", "SELECT id, n, d FROM flat.flat ORDER BY id", "--format", "json")
+    assert "9223372036854775808" in text and "1234567890123456789.123456789" in text
+
+
+def test_bad_records_become_dead_letters(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND)
+    (folder / "a.jsonl").write_bytes(
+        b'{"id": 1}\n{"id": 2,\n\xff\xfe\n{"id": "\x00"}\n[1]\n{"id": 3}\n{"id": 4')
+    server.run("run", str(file), "--once")
+    assert [row["id"] for row in server.sql("SELECT id FROM flat.flat ORDER BY id")] == [1, 3]
+    letters = server.sql('SELECT error_code, "position", source FROM landing.events__rejected')
+    assert len(letters) >= 4
+    assert all(letter["source"].endswith("a.jsonl") for letter in letters)
+    status = {task["task"]: task for task in server.json("status")["tasks"]}
+    assert status["p.events"]["rejected"] == len(letters)
+
+
+MERGE = """\
+  orders:
+    from: events
+    key: [id]
+    history: true
+    delete_when: "state = 'gone'"
+"""
+
+
+def test_merge_with_delete_when_and_history(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, MERGE)
+    write_lines(folder / "1.jsonl", [{"id": 1, "state": "new"}, {"id": 2, "state": "new"},
+                                     {"id": 1, "state": "paid"}])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "2.jsonl", [{"id": 2, "state": "gone"}, {"id": 3, "state": "new"},
+                                     {"id": 9, "state": "gone"}])
+    server.run("run", str(file), "--once")
+    expected = [{"id": 1, "state": "paid"}, {"id": 3, "state": "new"}]
+    assert by_id(server.sql("SELECT * FROM orders.orders")) == expected
+    for read in (read_with_pyiceberg, read_with_duckdb):
+        assert by_id(read(server, "orders.orders__applied")) == expected
+    history = server.sql("SELECT id, state, hdr__operation AS op, hdr__store AS store "
+                         "FROM orders.orders__history")
+    assert sorted((row["id"], row["state"], row["op"], row["store"]) for row in history) == [
+        (1, "new", "I", "PRIOR"), (1, "paid", "U", "CURRENT"), (2, "new", "D", "PRIOR"),
+        (2, "new", "I", "PRIOR"), (3, "new", "I", "CURRENT")]
+
+
+def test_rows_that_cannot_be_mapped_are_rejected(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, """\
+  orders:
+    from: events
+    key: [id]
+    columns:
+      n: {expr: "n", type: int}
+    expect:
+      small: {check: "n < 100", action: reject}
+""")
+    write_lines(folder / "1.jsonl", [{"id": 1, "n": "5"}, {"id": 2, "n": "x"}, {"id": None, "n": "6"},
+                                     {"id": 4, "n": "500"}])
+    server.run("run", str(file), "--once")
+    assert server.sql("SELECT id, n FROM orders.orders") == [{"id": 1, "n": 5}]
+    codes = server.sql("SELECT error_code FROM landing.events__rejected ORDER BY error_code")
+    assert [row["error_code"] for row in codes] == [
+        "cast_failed", "expectation_failed", "null_key"]
+
+
+@pytest.mark.parametrize("name", ["pg_schema_envelope.jsonl", "pg_plain_noschema_txmeta.jsonl"])
+def test_debezium_streams(server, tmp_path, name):
+    file, folder = write_pipeline(tmp_path, """\
+  docs:
+    from: events
+    key: [id]
+    where: "hdr__cdc_table = 'shop.docs'"
+    columns: {id: id, title: title, body: body}
+    only: true
+  full_docs:
+    from: events
+    key: [id]
+    history: true
+    where: "hdr__cdc_table = 'shop.full_docs'"
+    columns: {id: id, title: title}
+    only: true
+""", "{type: json, envelope: debezium}")
+    (folder / name).write_bytes((DATA / "debezium" / name).read_bytes())
+    server.run("run", str(file), "--once")
+    assert server.sql("SELECT * FROM docs.docs") == []
+    history = server.sql("SELECT title, hdr__operation AS op FROM full_docs.full_docs__history "
+                         "ORDER BY hdr__from_timestamp, op DESC")
+    assert sorted((row["op"], row["title"]) for row in history) == [
+        ("D", "t2"), ("I", "big"), ("U", "t2")]
+    letters = server.sql("SELECT error_code FROM landing.events__rejected")
+    assert "partial_without_base" in [row["error_code"] for row in letters]
+
+
+def test_logical_types_of_a_stream_with_schema(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, """\
+  all_types:
+    from: events
+    key: [id]
+""", '{type: json, envelope: debezium, tables: ["shop.all_types"]}')
+    name = "pg_schema_envelope.jsonl"
+    (folder / name).write_bytes((DATA / "debezium" / name).read_bytes())
+    server.run("run", str(file), "--once")
+    row = server.sql("SELECT * FROM all_types.all_types WHERE id = 1")[0]
+    assert row["n"] == 0.5 and row["t"] == "upd" and row["dt"] == "2026-02-28"
+    assert row["i8"] == 9007199254740993 and row["ts"].startswith("2026-01-02T03:04:05.678901")
+    assert row["tstz"] == "2026-01-02T01:04:05.678901Z"
+
+
+def test_a_wrong_pipeline_file_names_line_and_column(server, tmp_path):
+    file = tmp_path / "wrong.yaml"
+    file.write_text("pipeline: p\nlandings: {}\n")
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once")
+    assert "line 2, column 1" in failure.value.errors
+
+
+def test_a_missing_source_fails_with_its_name(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND)
+    folder.rmdir()
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once")
+    assert failure.value.code == 1 and "in" in failure.value.errors
+
+
+def test_datasets_on_the_command_line(server, tmp_path):
+    file = tmp_path / "ä b%20c.txt"
+    file.write_text("hello")
+    server.run("dataset", "create", "default/files")
+    server.run("dataset", "put", "default/files", str(file))
+    assert "ä b%20c.txt" in server.run("dataset", "ls", "default/files")
+    out = tmp_path / "out"
+    server.run("dataset", "get", "default/files", "--to", str(out))
+    assert (out / file.name).read_text() == "hello"
+    assert "COMMITTED" in server.run("dataset", "log", "default/files")
+    with pytest.raises(CommandFailed) as failure:
+        server.run("dataset", "ls", "default/nothing")
+    assert failure.value.code == 3
+
+
+def test_health_and_metrics(server):
+    import urllib.request
+
+    for path in ("/healthz", "/readyz", "/metrics"):
+        with urllib.request.urlopen(server.url + path) as answer:
+            assert answer.status == 200
