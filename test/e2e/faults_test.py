@@ -19,6 +19,7 @@ sources:
 landing:
   events:
     source: in
+    paths: ["*.jsonl"]
     commit: {{rows: 300, bytes: 1MiB, interval: 5s}}
 transform:
   orders:
