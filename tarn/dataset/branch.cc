@@ -15,9 +15,8 @@ constexpr std::ptrdiff_t kNameCharactersMax = 256;
 
 // Characters, not bytes: continuation bytes of UTF-8 do not count.
 std::ptrdiff_t CountCharacters(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  });
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
 }
 
 bool IsControl(std::string_view text, size_t i) {

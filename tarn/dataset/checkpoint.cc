@@ -95,8 +95,11 @@ Status Publish(SqlTransaction& sql, const Copy& copy) {
   if (changed != 1) {
     return Status::Conflict("another checkpoint of the head was published meanwhile");
   }
-  return StatusOf(sql.Execute(
-      "DELETE FROM dataset_checkpoint_requests WHERE branch_id = ?1", {copy.branch.id}));
+  // Every branch that stands on this head is served.
+  return StatusOf(
+      sql.Execute("DELETE FROM dataset_checkpoint_requests WHERE branch_id IN (SELECT id FROM "
+                  "dataset_branches WHERE dataset_id = ?1 AND head_id = ?2)",
+                  {copy.branch.dataset_id, copy.head.id}));
 }
 
 // A copy that will not be published: its rows go to PurgeDeleted. Nobody adds to them later, since
@@ -159,16 +162,16 @@ Status CopyFiles(metastore::Database& database, const Copy& copy,
 Result<std::vector<CheckpointRequest>> DatasetStore::ListCheckpointRequests(int limit) {
   return InRead(database_, [&](SqlTransaction& sql) -> Result<std::vector<CheckpointRequest>> {
     std::vector<CheckpointRequest> requests;
-    TARN_RETURN_IF_ERROR(sql.Query(
-        "SELECT d.uuid, b.name FROM dataset_checkpoint_requests r "
-        "JOIN dataset_branches b ON b.id = r.branch_id "
-        "JOIN dataset_datasets d ON d.id = r.dataset_id "
-        "ORDER BY r.requested_at, r.branch_id LIMIT ?1",
-        {int64_t{limit}}, [&](const SqlRow& row) -> Result<RowAction> {
-          requests.push_back(
-              {.dataset = {.uuid = ReadUuid(row, 0)}, .branch = std::string(row.Text(1))});
-          return RowAction::kContinue;
-        }));
+    TARN_RETURN_IF_ERROR(
+        sql.Query("SELECT d.uuid, b.name FROM dataset_checkpoint_requests r "
+                  "JOIN dataset_branches b ON b.id = r.branch_id "
+                  "JOIN dataset_datasets d ON d.id = r.dataset_id "
+                  "ORDER BY r.requested_at, r.branch_id LIMIT ?1",
+                  {int64_t{limit}}, [&](const SqlRow& row) -> Result<RowAction> {
+                    requests.push_back({.dataset = {.uuid = ReadUuid(row, 0)},
+                                        .branch = std::string(row.Text(1))});
+                    return RowAction::kContinue;
+                  }));
     return requests;
   });
 }
@@ -190,15 +193,14 @@ Result<CheckpointOutcome> DatasetStore::WriteCheckpoint(const DatasetRid& datase
   CrashPoint("dataset-checkpoint-copied");
   Status published = copied;
   if (copied.ok()) {
-    published =
-        database_.Write([&](SqlTransaction& sql) { return Publish(sql, copy); });
+    published = database_.Write([&](SqlTransaction& sql) { return Publish(sql, copy); });
   }
   if (published.ok() || published.code() == ErrorCode::kCommitStateUnknown) {
     TARN_RETURN_IF_ERROR(published);
     return CheckpointOutcome::kPublished;
   }
-  TARN_RETURN_IF_ERROR(database_.Write(
-      [&](SqlTransaction& sql) { return Discard(sql, copy.line); }, Durability::kLazy));
+  TARN_RETURN_IF_ERROR(database_.Write([&](SqlTransaction& sql) { return Discard(sql, copy.line); },
+                                       Durability::kLazy));
   if (published.code() != ErrorCode::kConflict) {
     return published;
   }

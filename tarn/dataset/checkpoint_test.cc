@@ -80,12 +80,10 @@ TEST_F(CheckpointTest, CopiesKeepWriterTimesAndStatistics) {
 }
 
 TEST_F(CheckpointTest, AnOpenHeadOrNoneIsLeftAlone) {
-  EXPECT_THAT(store_->WriteCheckpoint(rid_, "master"),
-              IsOkAndHolds(CheckpointOutcome::kNotNeeded));
+  EXPECT_THAT(store_->WriteCheckpoint(rid_, "master"), IsOkAndHolds(CheckpointOutcome::kNotNeeded));
   ASSERT_OK(Commit(TransactionType::kAppend, MakeFiles({"a"})));
   ASSERT_OK(Start(TransactionType::kAppend));
-  EXPECT_THAT(store_->WriteCheckpoint(rid_, "master"),
-              IsOkAndHolds(CheckpointOutcome::kHeadMoved));
+  EXPECT_THAT(store_->WriteCheckpoint(rid_, "master"), IsOkAndHolds(CheckpointOutcome::kHeadMoved));
 }
 
 // Branches that leave each other again and again pile up intervals; the commit then asks.

@@ -96,9 +96,8 @@ Result<Plan> PlanCompare(SqlTransaction& sql, const DatasetRow& dataset, const V
 Result<std::optional<FileDifference>> DifferenceAt(SqlTransaction& sql, const Plan& plan,
                                                    const ChangedPaths::Change& change) {
   const bool in_to = plan.stage == Stage::kTo;
-  TARN_ASSIGN_OR_RETURN(
-      const std::optional<LocatedFile> newest,
-      FindNewest(sql, in_to ? plan.only_to : plan.only_from, change.path));
+  TARN_ASSIGN_OR_RETURN(const std::optional<LocatedFile> newest,
+                        FindNewest(sql, in_to ? plan.only_to : plan.only_from, change.path));
   if (!newest || newest->line != change.line || newest->ordinal != change.ordinal) {
     return std::optional<FileDifference>();
   }
@@ -205,8 +204,7 @@ Result<bool> FillFromListings(metastore::Database& database, Plan& plan, size_t 
         break;
       }
       StepListing(from, to, plan, page);
-    } while (page.differences.size() < size &&
-             (from.Peek() != nullptr || from.scan.done()) &&
+    } while (page.differences.size() < size && (from.Peek() != nullptr || from.scan.done()) &&
              (to.Peek() != nullptr || to.scan.done()));
   }
   return more;
@@ -224,10 +222,9 @@ Result<ComparePage> DatasetStore::CompareViews(const DatasetRid& dataset, const 
                         }));
   ComparePage page;
   const auto size = static_cast<size_t>(page_size);
-  TARN_ASSIGN_OR_RETURN(const bool more,
-                        plan.stage == Stage::kListing
-                            ? FillFromListings(database_, plan, size, page)
-                            : FillFromChanges(database_, plan, size, page));
+  TARN_ASSIGN_OR_RETURN(const bool more, plan.stage == Stage::kListing
+                                             ? FillFromListings(database_, plan, size, page)
+                                             : FillFromChanges(database_, plan, size, page));
   if (more) {
     page.next_page_token = EncodePageToken(
         TokenKind::kCompare,

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "test/support/matchers.h"
-#include "test/support/temporary_directory.h"
 #include "tarn/base/clock.h"
 #include "tarn/base/uuid.h"
 #include "tarn/dataset/dataset_store.h"
 #include "tarn/metastore/faulty_database.h"
 #include "tarn/metastore/sqlite_database.h"
+#include "test/support/matchers.h"
+#include "test/support/temporary_directory.h"
 
 namespace tarn::dataset {
 
@@ -26,7 +26,7 @@ inline StoredFile MakeFile(const std::string& path, const std::string& location 
 }
 
 inline std::vector<StoredFile> MakeFiles(const std::vector<std::string>& paths,
-                                      const std::string& version = {}) {
+                                         const std::string& version = {}) {
   std::vector<StoredFile> files;
   for (const std::string& path : paths) {
     files.push_back(MakeFile(path, version.empty() ? std::string() : path + "@" + version));
@@ -37,8 +37,8 @@ inline std::vector<StoredFile> MakeFiles(const std::vector<std::string>& paths,
 class DatasetFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(sqlite_, metastore::SqliteDatabase::Open(
-                                      {.path = directory_.path() / "metastore.db"}));
+    ASSERT_OK_AND_ASSIGN(
+        sqlite_, metastore::SqliteDatabase::Open({.path = directory_.path() / "metastore.db"}));
     ASSERT_OK(sqlite_->Migrate(Migrations()));
     database_ = std::make_unique<metastore::FaultyDatabase>(*sqlite_);
     store_ = std::make_unique<DatasetStore>(*database_, clock_, uuids_);

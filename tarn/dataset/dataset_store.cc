@@ -83,9 +83,8 @@ Result<int64_t> PurgeOnce(SqlTransaction& sql, int64_t rows_max) {
     return 0;
   }
   TARN_ASSIGN_OR_RETURN(const int64_t removed,
-                        garbage->dataset_id
-                            ? PurgeDatasetRows(sql, *garbage->dataset_id, rows_max)
-                            : PurgeTransactionRows(sql, *garbage, rows_max));
+                        garbage->dataset_id ? PurgeDatasetRows(sql, *garbage->dataset_id, rows_max)
+                                            : PurgeTransactionRows(sql, *garbage, rows_max));
   if (removed > 0) {
     return removed;
   }
@@ -149,12 +148,10 @@ Status DatasetStore::DeleteDataset(SqlTransaction& sql, const DatasetRid& rid) {
       "DELETE FROM dataset_reflog WHERE branch_id IN (SELECT id FROM dataset_branches WHERE "
       "dataset_id = ?1)",
       {row.id}));
-  TARN_RETURN_IF_ERROR(
-      sql.Execute("DELETE FROM dataset_branches WHERE dataset_id = ?1", {row.id}));
+  TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM dataset_branches WHERE dataset_id = ?1", {row.id}));
   TARN_RETURN_IF_ERROR(
       sql.Execute("DELETE FROM dataset_checkpoint_requests WHERE dataset_id = ?1", {row.id}));
-  return StatusOf(
-      sql.Execute("INSERT INTO dataset_garbage (dataset_id) VALUES (?1)", {row.id}));
+  return StatusOf(sql.Execute("INSERT INTO dataset_garbage (dataset_id) VALUES (?1)", {row.id}));
 }
 
 Result<int64_t> DatasetStore::PurgeDeleted(int64_t rows_max) {
@@ -166,11 +163,10 @@ Result<int64_t> DatasetStore::PurgeDeleted(int64_t rows_max) {
   constexpr int64_t kRowsPerWrite = 500;
   int64_t total = 0;
   while (total < rows_max) {
-    TARN_ASSIGN_OR_RETURN(
-        const int64_t removed,
-        InWrite(database_, Durability::kLazy, [&](SqlTransaction& sql) {
-          return PurgeOnce(sql, std::min(rows_max - total, kRowsPerWrite));
-        }));
+    TARN_ASSIGN_OR_RETURN(const int64_t removed,
+                          InWrite(database_, Durability::kLazy, [&](SqlTransaction& sql) {
+                            return PurgeOnce(sql, std::min(rows_max - total, kRowsPerWrite));
+                          }));
     if (removed == 0) {
       break;
     }

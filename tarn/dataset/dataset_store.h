@@ -98,14 +98,13 @@ class DatasetStore {
   /// Points the branch at any committed transaction of the dataset (roll back and forth).
   /// Errors: kConflict OpenTransactionAlreadyExists; TransactionNotCommitted.
   Result<Branch> ResetBranch(metastore::SqlTransaction& sql, const DatasetRid& dataset,
-                             std::string_view name, const TransactionRid& to,
-                             std::string_view by);
+                             std::string_view name, const TransactionRid& to, std::string_view by);
   /// The same, only to a descendant of the head. Errors: kConflict, reason NotAFastForward.
   Result<Branch> FastForwardBranch(metastore::SqlTransaction& sql, const DatasetRid& dataset,
                                    std::string_view name, const TransactionRid& to,
                                    std::string_view by);
-  Result<ReflogPage> ListReflog(const DatasetRid& dataset, std::string_view branch,
-                                int page_size, std::string_view page_token);
+  Result<ReflogPage> ListReflog(const DatasetRid& dataset, std::string_view branch, int page_size,
+                                std::string_view page_token);
 
   // --- Transactions -----------------------------------------------------------------------------
 
@@ -116,9 +115,8 @@ class DatasetStore {
                                        const StartOptions& options);
   /// Errors: TransactionNotOpen; InvalidTransactionType when files exist and the view root would
   /// change, or from or to DELETE.
-  Result<Transaction> SetTransactionType(metastore::SqlTransaction& sql,
-                                         const DatasetRid& dataset, const TransactionRid& rid,
-                                         TransactionType type);
+  Result<Transaction> SetTransactionType(metastore::SqlTransaction& sql, const DatasetRid& dataset,
+                                         const TransactionRid& rid, TransactionType type);
   /// Adds files to an OPEN transaction. The newest of one path wins.
   ///
   /// Errors: TransactionNotOpen; InvalidTransactionType in a DELETE; InvalidFilePath; nothing is
@@ -166,14 +164,12 @@ class DatasetStore {
   Result<TransactionPage> ListTransactions(const DatasetRid& dataset, int page_size,
                                            std::string_view page_token);
   /// What a branch is made of: its OPEN transaction, its head, the head's parents …
-  Result<TransactionPage> ListBranchTransactions(const DatasetRid& dataset,
-                                                 std::string_view branch, int page_size,
-                                                 std::string_view page_token);
+  Result<TransactionPage> ListBranchTransactions(const DatasetRid& dataset, std::string_view branch,
+                                                 int page_size, std::string_view page_token);
   /// Walks the committed transactions of a branch, newest first, until `visit` stops.
-  Status VisitCommitted(metastore::SqlTransaction& sql, const DatasetRid& dataset,
-                        std::string_view branch,
-                        const std::function<Result<metastore::RowAction>(const Transaction&)>&
-                            visit);
+  Status VisitCommitted(
+      metastore::SqlTransaction& sql, const DatasetRid& dataset, std::string_view branch,
+      const std::function<Result<metastore::RowAction>(const Transaction&)>& visit);
 
   // --- Views ------------------------------------------------------------------------------------
 

@@ -141,9 +141,8 @@ class DatasetStoreModelTest : public DatasetFixture, public ::testing::WithParam
   // One durable write per step would be a test of the disk.
   template <typename Function>
   Status Lazily(const Function& function) {
-    return database_->Write(
-        [&](metastore::SqlTransaction& sql) { return StatusOf(function(sql)); },
-        metastore::Durability::kLazy);
+    return database_->Write([&](metastore::SqlTransaction& sql) { return StatusOf(function(sql)); },
+                            metastore::Durability::kLazy);
   }
 
   void CreateBranch();
@@ -214,9 +213,8 @@ void DatasetStoreModelTest::DeleteBranch() {
   if (name == "master" || Chance(40)) {
     return;
   }
-  ASSERT_OK(Lazily([&](metastore::SqlTransaction& sql) {
-    return store_->DeleteBranch(sql, rid_, name);
-  }));
+  ASSERT_OK(Lazily(
+      [&](metastore::SqlTransaction& sql) { return store_->DeleteBranch(sql, rid_, name); }));
   const std::optional<size_t> open = model_.branches[name].open;
   model_.branches.erase(name);
   if (open && std::none_of(model_.branches.begin(), model_.branches.end(),
@@ -541,9 +539,9 @@ void DatasetStoreModelTest::CheckIncrement() {
   IncrementOptions options;
   options.page_size = 1 + Pick(5);
   do {
-    ASSERT_OK_AND_ASSIGN(const IncrementPage page,
-                         store_->ReadIncrement(rid_, name, model_.transactions[*since].rid,
-                                               options));
+    ASSERT_OK_AND_ASSIGN(
+        const IncrementPage page,
+        store_->ReadIncrement(rid_, name, model_.transactions[*since].rid, options));
     ASSERT_EQ(page.reason, reason);
     EXPECT_EQ(page.incremental, reason == IncrementReason::kNone);
     EXPECT_EQ(page.head, model_.transactions[*head].rid);
@@ -586,9 +584,8 @@ void DatasetStoreModelTest::CheckCompare() {
   std::string token;
   const int page_size = 1 + Pick(5);
   do {
-    ASSERT_OK_AND_ASSIGN(const ComparePage page, store_->CompareViews(rid_, from_selector,
-                                                                     to_selector, page_size,
-                                                                     token));
+    ASSERT_OK_AND_ASSIGN(const ComparePage page,
+                         store_->CompareViews(rid_, from_selector, to_selector, page_size, token));
     for (const FileDifference& difference : page.differences) {
       EXPECT_FALSE(given.contains(difference.path()));
       given[difference.path()] = {difference.before ? difference.before->location : "",

@@ -85,9 +85,8 @@ TEST_F(DatasetStoreTest, SettingsAreKept) {
   settings.inherit_schema_on_snapshot = true;
   settings.validate = SchemaValidation::kReject;
   settings.idle_abort = std::chrono::seconds(60);
-  ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) {
-    return store_->UpdateSettings(sql, rid_, settings);
-  }));
+  ASSERT_OK(database_->Write(
+      [&](metastore::SqlTransaction& sql) { return store_->UpdateSettings(sql, rid_, settings); }));
   ASSERT_OK_AND_ASSIGN(const Dataset dataset, store_->GetDataset(rid_));
   EXPECT_EQ(dataset.settings, settings);
   settings.idle_abort = std::chrono::seconds(0);
@@ -104,8 +103,7 @@ TEST_F(DatasetStoreTest, ADeletedDatasetTakesNoCommit) {
   ASSERT_OK(store_->RegisterFiles(rid_, transaction, MakeFiles({"c"})));
   ASSERT_OK(database_->Write(
       [&](metastore::SqlTransaction& sql) { return store_->DeleteDataset(sql, rid_); }));
-  EXPECT_EQ(StatusOf(store_->CommitTransaction(rid_, transaction, {})).reason(),
-            "DatasetNotFound");
+  EXPECT_EQ(StatusOf(store_->CommitTransaction(rid_, transaction, {})).reason(), "DatasetNotFound");
   const DatasetRid kept = MakeDataset();
   ASSERT_OK_AND_ASSIGN(const int64_t removed, store_->PurgeDeleted(1'000'000));
   EXPECT_GT(removed, 0);
@@ -212,8 +210,7 @@ TEST_F(DatasetStoreTest, OneOfManyCreatorsWins) {
 }
 
 // Each operation of a commit path fails in turn; readers see the old or the new state.
-class FailTheNth : public DatasetFixture,
-                   public ::testing::WithParamInterface<metastore::Fault> {};
+class FailTheNth : public DatasetFixture, public ::testing::WithParamInterface<metastore::Fault> {};
 
 TEST_P(FailTheNth, CommitIsAllOrNothing) {
   ASSERT_OK(Commit(TransactionType::kAppend, MakeFiles({"a"})));

@@ -10,9 +10,8 @@ namespace {
 
 std::string TransactionDetails(const DatasetRid& dataset, const TransactionRid& rid,
                                std::string_view name, std::string_view value) {
-  return JsonObject({{"datasetRid", dataset.ToString()},
-                     {"transactionRid", rid.ToString()},
-                     {name, value}});
+  return JsonObject(
+      {{"datasetRid", dataset.ToString()}, {"transactionRid", rid.ToString()}, {name, value}});
 }
 
 }  // namespace
@@ -29,8 +28,7 @@ Status BranchNotFound(const DatasetRid& dataset, std::string_view branch) {
 }
 
 Status TransactionNotFound(const DatasetRid& dataset, const TransactionRid& rid) {
-  return Status::NotFound("dataset " + dataset.ToString() + " has no transaction " +
-                          rid.ToString())
+  return Status::NotFound("dataset " + dataset.ToString() + " has no transaction " + rid.ToString())
       .WithReason("TransactionNotFound", JsonObject({{"datasetRid", dataset.ToString()},
                                                      {"transactionRid", rid.ToString()}}));
 }
@@ -56,8 +54,8 @@ Status TransactionNotCommitted(const DatasetRid& dataset, const TransactionRid& 
 Status InvalidTransactionType(const DatasetRid& dataset, const TransactionRid& rid,
                               TransactionType type, std::string_view fault) {
   const std::string_view name = TransactionTypeName(type);
-  return Status::InvalidArgument("transaction " + rid.ToString() + " of type " +
-                                 std::string(name) + ": " + std::string(fault))
+  return Status::InvalidArgument("transaction " + rid.ToString() + " of type " + std::string(name) +
+                                 ": " + std::string(fault))
       .WithReason("InvalidTransactionType",
                   TransactionDetails(dataset, rid, "transactionType", name));
 }
@@ -70,8 +68,9 @@ Status OpenTransactionAlreadyExists(const DatasetRid& dataset, std::string_view 
 }
 
 Status InvalidPageToken(std::string_view token) {
-  return Status::InvalidArgument("page token is not one that this listing gave out; start again "
-                                 "without a token")
+  return Status::InvalidArgument(
+             "page token is not one that this listing gave out; start again "
+             "without a token")
       .WithReason("InvalidPageToken", JsonObject({{"pageToken", token.substr(0, 16384)}}));
 }
 

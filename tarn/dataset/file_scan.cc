@@ -15,7 +15,7 @@ using metastore::SqlTransaction;
 
 namespace {
 
-#define TARN_FILE_COLUMNS                                                                   \
+#define TARN_FILE_COLUMNS                                                                  \
   "path, line, ordinal, operation, size_bytes, updated_at, managed, checksum, row_count, " \
   "transaction_uuid, location, etag"
 
@@ -28,8 +28,8 @@ constexpr int kPathRowsMax = 8;
 constexpr size_t kChunkRowsMin = 64;
 constexpr size_t kChunkRowsMax = 8192;
 
-#define TARN_SEEK_FROM                                                                      \
-  " FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?3 AND ordinal <= ?4 AND "  \
+#define TARN_SEEK_FROM                                                                     \
+  " FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?3 AND ordinal <= ?4 AND " \
   "ordinal > ?5 ORDER BY ordinal DESC LIMIT 1"
 
 const char* ScanSql(FileDetail detail, bool to_the_end) {
@@ -37,10 +37,9 @@ const char* ScanSql(FileDetail detail, bool to_the_end) {
     return to_the_end ? "SELECT " TARN_FILE_COLUMNS TARN_SCAN_FROM TARN_SCAN_ORDER
                       : "SELECT " TARN_FILE_COLUMNS TARN_SCAN_FROM TARN_SCAN_END TARN_SCAN_ORDER;
   }
-  return to_the_end
-             ? "SELECT " TARN_FILE_COLUMNS ", statistics" TARN_SCAN_FROM TARN_SCAN_ORDER
-             : "SELECT " TARN_FILE_COLUMNS
-               ", statistics" TARN_SCAN_FROM TARN_SCAN_END TARN_SCAN_ORDER;
+  return to_the_end ? "SELECT " TARN_FILE_COLUMNS ", statistics" TARN_SCAN_FROM TARN_SCAN_ORDER
+                    : "SELECT " TARN_FILE_COLUMNS
+                      ", statistics" TARN_SCAN_FROM TARN_SCAN_END TARN_SCAN_ORDER;
 }
 
 // Fills `file` but for its path; strings keep their room.
@@ -84,22 +83,21 @@ std::string After(std::string_view path) { return std::string(path) + '\0'; }
 Result<std::optional<LocatedFile>> FindNewest(SqlTransaction& sql, const Lineage& lineage,
                                               std::string_view path, FileDetail detail) {
   std::optional<LocatedFile> found;
-  const char* const seek = detail == FileDetail::kPlain
-                               ? "SELECT " TARN_FILE_COLUMNS TARN_SEEK_FROM
-                               : "SELECT " TARN_FILE_COLUMNS ", statistics" TARN_SEEK_FROM;
+  const char* const seek = detail == FileDetail::kPlain ? "SELECT " TARN_FILE_COLUMNS TARN_SEEK_FROM
+                                                        : "SELECT " TARN_FILE_COLUMNS
+                                                          ", statistics" TARN_SEEK_FROM;
   for (auto interval = lineage.rbegin(); interval != lineage.rend() && !found; ++interval) {
-    TARN_RETURN_IF_ERROR(sql.Query(
-        seek,
-        {interval->root, Blob{std::string(path)}, interval->line, interval->through,
-         interval->after},
-        [&](const SqlRow& row) -> Result<RowAction> {
-          found.emplace();
-          found->line = row.Int(1);
-          found->ordinal = row.Int(2);
-          found->file.path = path;
-          ReadFileInto(row, detail, found->file);
-          return RowAction::kStop;
-        }));
+    TARN_RETURN_IF_ERROR(sql.Query(seek,
+                                   {interval->root, Blob{std::string(path)}, interval->line,
+                                    interval->through, interval->after},
+                                   [&](const SqlRow& row) -> Result<RowAction> {
+                                     found.emplace();
+                                     found->line = row.Int(1);
+                                     found->ordinal = row.Int(2);
+                                     found->file.path = path;
+                                     ReadFileInto(row, detail, found->file);
+                                     return RowAction::kStop;
+                                   }));
   }
   return found;
 }
@@ -113,8 +111,7 @@ Result<std::optional<File>> FindFile(SqlTransaction& sql, const Lineage& lineage
   return std::optional<File>(std::move(found->file));
 }
 
-FileScan::FileScan(const Lineage& lineage, std::string prefix, std::string from,
-                   FileDetail detail)
+FileScan::FileScan(const Lineage& lineage, std::string prefix, std::string from, FileDetail detail)
     : detail_(detail), end_(EndOfPrefix(prefix)) {
   std::string begin = std::max(std::move(prefix), std::move(from));
   for (const Interval& interval : lineage) {
@@ -172,8 +169,8 @@ class FileScan::Filler {
     const LineId line = row.Int(1);
     const int64_t ordinal = row.Int(2);
     const int interval = IntervalOf(line, ordinal);
-    if (interval >= 0 && (interval > best_interval_ ||
-                          (interval == best_interval_ && ordinal > best_ordinal_))) {
+    if (interval >= 0 &&
+        (interval > best_interval_ || (interval == best_interval_ && ordinal > best_ordinal_))) {
       if (group_.count == group_.files.size()) {
         group_.files.emplace_back();
       }
@@ -283,8 +280,7 @@ Status FileScan::MergeInto(SqlTransaction& sql, size_t files_max, int64_t rows_m
       while (group.next == group.count && !group.ended) {
         TARN_RETURN_IF_ERROR(Fill(sql, group, files_max, rows_max));
       }
-      if (group.next < group.count &&
-          (least == nullptr || group.files[group.next].path < *least)) {
+      if (group.next < group.count && (least == nullptr || group.files[group.next].path < *least)) {
         least = &group.files[group.next].path;
       }
     }
@@ -333,9 +329,8 @@ Result<std::span<const File>> FileScan::Next(SqlTransaction& sql, size_t files_m
 }
 
 bool FileScan::done() const {
-  return std::all_of(groups_.begin(), groups_.end(), [](const Group& group) {
-    return group.ended && group.next == group.count;
-  });
+  return std::all_of(groups_.begin(), groups_.end(),
+                     [](const Group& group) { return group.ended && group.next == group.count; });
 }
 
 std::string FileScan::position() const {
@@ -370,10 +365,10 @@ Result<std::vector<ChangedPaths::Change>> ChangedPaths::Next(SqlTransaction& sql
           "ORDER BY path LIMIT ?4",
           {interval.line, position_.ordinal, Blob{position_.path}, limit}, visit));
     } else {
-      TARN_RETURN_IF_ERROR(sql.Query(
-          "SELECT path, ordinal FROM dataset_files WHERE line = ?1 AND ordinal > ?2 AND "
-          "ordinal <= ?3 ORDER BY ordinal, path LIMIT ?4",
-          {interval.line, position_.ordinal, interval.through, limit}, visit));
+      TARN_RETURN_IF_ERROR(
+          sql.Query("SELECT path, ordinal FROM dataset_files WHERE line = ?1 AND ordinal > ?2 AND "
+                    "ordinal <= ?3 ORDER BY ordinal, path LIMIT ?4",
+                    {interval.line, position_.ordinal, interval.through, limit}, visit));
     }
     if (changes.size() > count_before) {
       position_.ordinal = changes.back().ordinal;

@@ -72,8 +72,8 @@ class FileScan {
 
   std::vector<Group> groups_;  // Oldest first.
   FileDetail detail_;
-  std::string end_;            // Exclusive bound of the prefix; empty = none.
-  std::vector<File> batch_;    // Merged files, when there is more than one group.
+  std::string end_;          // Exclusive bound of the prefix; empty = none.
+  std::vector<File> batch_;  // Merged files, when there is more than one group.
   size_t batch_count_ = 0;
   int64_t rows_examined_ = 0;
 };

@@ -103,8 +103,7 @@ TEST_F(FileScanTest, ChangedPathsResumeInsideATransaction) {
     while (more) {
       ChangedPaths scan(changes, position);
       ASSERT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
-        TARN_ASSIGN_OR_RETURN(const std::vector<ChangedPaths::Change> found,
-                              scan.Next(sql, page));
+        TARN_ASSIGN_OR_RETURN(const std::vector<ChangedPaths::Change> found, scan.Next(sql, page));
         more = !found.empty();
         for (const ChangedPaths::Change& change : found) {
           paths.push_back(change.path);

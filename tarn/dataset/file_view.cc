@@ -56,8 +56,7 @@ Result<FilePage> ReadPage(SqlTransaction& sql, const FileView& view, const PageP
                           const ListOptions& options) {
   FilePage page;
   if (!options.prefix.empty() && plan.from.empty()) {
-    TARN_ASSIGN_OR_RETURN(std::optional<File> exact,
-                          FindFile(sql, view.lineage, options.prefix));
+    TARN_ASSIGN_OR_RETURN(std::optional<File> exact, FindFile(sql, view.lineage, options.prefix));
     if (exact) {
       page.files.push_back(*std::move(exact));
       return page;
@@ -72,17 +71,17 @@ Result<FilePage> ReadPage(SqlTransaction& sql, const FileView& view, const PageP
   }
   page.rows_examined = scan.rows_examined();
   if (!scan.done()) {
-    page.next_page_token =
-        EncodePageToken(TokenKind::kFiles, {TokenBytes(view.end), TokenBytes(view.start),
-                                            options.prefix, scan.position()});
+    page.next_page_token = EncodePageToken(
+        TokenKind::kFiles,
+        {TokenBytes(view.end), TokenBytes(view.start), options.prefix, scan.position()});
   }
   return page;
 }
 
 Status FileNotFound(const FileView& view, std::string_view path) {
   const std::string dataset = view.dataset.ToString();
-  const Status status = Status::NotFound("no file " + JsonString(path) + " in the view of dataset " +
-                                         dataset);
+  const Status status =
+      Status::NotFound("no file " + JsonString(path) + " in the view of dataset " + dataset);
   if (view.branch && !view.start) {
     return status.WithReason(
         "FileNotFoundOnBranch",

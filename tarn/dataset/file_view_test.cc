@@ -60,9 +60,8 @@ TEST_F(FileViewTest, AFileComesBackAsItWasRegistered) {
 }
 
 TEST_F(FileViewTest, ListingIsSortedByBytes) {
-  ASSERT_OK(Commit(TransactionType::kAppend,
-                   MakeFiles({"b", "a", "a/b", "a.csv", "B", "\xC3\xA4", "a\xCC\x88",
-                              "z\xF0\x9F\x98\x80"})));
+  ASSERT_OK(Commit(TransactionType::kAppend, MakeFiles({"b", "a", "a/b", "a.csv", "B", "\xC3\xA4",
+                                                        "a\xCC\x88", "z\xF0\x9F\x98\x80"})));
   EXPECT_THAT(Paths({}), IsOkAndHolds(ElementsAre("B", "a", "a.csv", "a/b", "a\xCC\x88", "b",
                                                   "z\xF0\x9F\x98\x80", "\xC3\xA4")));
 }

@@ -11,8 +11,8 @@ namespace tarn::dataset {
 /// Runs `function(sql)`, which returns a Result, in a write of its own.
 template <typename Function>
 auto InWrite(metastore::Database& database, metastore::Durability durability,
-             const Function& function) -> decltype(function(
-                 std::declval<metastore::SqlTransaction&>())) {
+             const Function& function)
+    -> decltype(function(std::declval<metastore::SqlTransaction&>())) {
   using Value = typename decltype(function(std::declval<metastore::SqlTransaction&>()))::ValueType;
   std::optional<Value> value;
   TARN_RETURN_IF_ERROR(database.Write(

@@ -24,8 +24,8 @@ namespace {
 constexpr int kPageSizeMax = 50'000;
 constexpr size_t kChangesPerRead = 500;
 constexpr int64_t kRowsPerRead = 16'384;
-constexpr std::array<std::string_view, 5> kReasonNames = {"none", "snapshot", "overwrite",
-                                                          "delete", "diverged"};
+constexpr std::array<std::string_view, 5> kReasonNames = {"none", "snapshot", "overwrite", "delete",
+                                                          "diverged"};
 
 // A page's work: what is known before its files are read.
 struct Plan {
@@ -105,8 +105,7 @@ Status PlanChanges(SqlTransaction& sql, Plan& plan) {
       plan.reason = IncrementReason::kNone;
     }
   }
-  TARN_ASSIGN_OR_RETURN(plan.changes,
-                        ChangesBetween(sql, plan.since->lineage, plan.head->lineage));
+  TARN_ASSIGN_OR_RETURN(plan.changes, ChangesBetween(sql, plan.since->lineage, plan.head->lineage));
   return Status::Ok();
 }
 
@@ -149,9 +148,8 @@ Result<bool> FillPage(metastore::Database& database, const DatasetRow& dataset, 
   bool more = true;
   while (more && sorter.size() < size) {
     const Status read = database.Read([&](SqlTransaction& sql) -> Status {
-      TARN_ASSIGN_OR_RETURN(
-          const std::vector<ChangedPaths::Change> changes,
-          paths.Next(sql, std::min(size - sorter.size(), kChangesPerRead)));
+      TARN_ASSIGN_OR_RETURN(const std::vector<ChangedPaths::Change> changes,
+                            paths.Next(sql, std::min(size - sorter.size(), kChangesPerRead)));
       more = !changes.empty();
       for (const ChangedPaths::Change& change : changes) {
         TARN_ASSIGN_OR_RETURN(std::optional<NetChange> net,
@@ -190,10 +188,10 @@ std::string TokenFor(const Plan& plan, const ChangedPaths::Position& position) {
     since = plan.since->rid;
   }
   const auto reason = static_cast<char>('0' + static_cast<int>(*plan.reason));
-  return EncodePageToken(TokenKind::kIncrement,
-                         {TokenBytes(since), TokenBytes(plan.head->rid), std::string(1, reason),
-                          std::to_string(position.interval), std::to_string(position.ordinal),
-                          position.path});
+  return EncodePageToken(
+      TokenKind::kIncrement,
+      {TokenBytes(since), TokenBytes(plan.head->rid), std::string(1, reason),
+       std::to_string(position.interval), std::to_string(position.ordinal), position.path});
 }
 
 // The first increment of a consumer: every file of the view is new to it.
@@ -210,8 +208,7 @@ Status FillWholeView(metastore::Database& database, const Plan& plan, int page_s
     }));
   }
   if (!scan.done()) {
-    page.next_page_token =
-        TokenFor(plan, {.interval = 0, .ordinal = 0, .path = scan.position()});
+    page.next_page_token = TokenFor(plan, {.interval = 0, .ordinal = 0, .path = scan.position()});
   }
   return Status::Ok();
 }
@@ -228,14 +225,13 @@ Result<IncrementPage> DatasetStore::ReadIncrement(const DatasetRid& dataset,
                                                   const IncrementOptions& options) {
   TARN_RETURN_IF_ERROR(CheckPageSize(options.page_size, kPageSizeMax));
   DatasetRow dataset_row;
-  TARN_ASSIGN_OR_RETURN(
-      Plan plan, InRead(database_, [&](SqlTransaction& sql) -> Result<Plan> {
-        TARN_ASSIGN_OR_RETURN(dataset_row, LoadDataset(sql, dataset));
-        TARN_ASSIGN_OR_RETURN(
-            Plan started, PlanStart(sql, dataset_row, branch, since, options.page_token));
-        TARN_RETURN_IF_ERROR(PlanChanges(sql, started));
-        return started;
-      }));
+  TARN_ASSIGN_OR_RETURN(Plan plan, InRead(database_, [&](SqlTransaction& sql) -> Result<Plan> {
+                          TARN_ASSIGN_OR_RETURN(dataset_row, LoadDataset(sql, dataset));
+                          TARN_ASSIGN_OR_RETURN(Plan started, PlanStart(sql, dataset_row, branch,
+                                                                        since, options.page_token));
+                          TARN_RETURN_IF_ERROR(PlanChanges(sql, started));
+                          return started;
+                        }));
   if (!plan.reason) {
     TARN_ASSIGN_OR_RETURN(plan.reason, FindReason(database_, dataset_row, plan));
   }
@@ -259,9 +255,8 @@ Result<IncrementPage> DatasetStore::ReadIncrement(const DatasetRid& dataset,
     return page;
   }
   ChangedPaths paths(plan.changes, plan.position);
-  TARN_ASSIGN_OR_RETURN(const bool more,
-                        FillPage(database_, dataset_row, plan, paths,
-                                 static_cast<size_t>(options.page_size), page));
+  TARN_ASSIGN_OR_RETURN(const bool more, FillPage(database_, dataset_row, plan, paths,
+                                                  static_cast<size_t>(options.page_size), page));
   if (more) {
     page.next_page_token = TokenFor(plan, paths.position());
   }

@@ -20,8 +20,7 @@ bool SameContent(const std::optional<File>& a, const std::optional<File>& b) {
 Result<std::optional<NetChange>> FindNetChange(SqlTransaction& sql, const Lineage& changes,
                                                const Lineage& base,
                                                const ChangedPaths::Change& change) {
-  TARN_ASSIGN_OR_RETURN(std::optional<LocatedFile> newest,
-                        FindNewest(sql, changes, change.path));
+  TARN_ASSIGN_OR_RETURN(std::optional<LocatedFile> newest, FindNewest(sql, changes, change.path));
   if (!newest || newest->line != change.line || newest->ordinal != change.ordinal) {
     return std::optional<NetChange>();
   }

@@ -75,8 +75,7 @@ Result<std::vector<std::string>> DecodePageToken(TokenKind kind, size_t field_co
   if (!bytes.ok() || bytes->size() < 2 + kChecksumBytes) {
     return InvalidPageToken(token);
   }
-  const std::string_view body =
-      std::string_view(*bytes).substr(0, bytes->size() - kChecksumBytes);
+  const std::string_view body = std::string_view(*bytes).substr(0, bytes->size() - kChecksumBytes);
   if (bytes->substr(body.size()) != ChecksumOf(body) || body[0] != kVersion ||
       body[1] != static_cast<char>(kind)) {
     return InvalidPageToken(token);

@@ -25,8 +25,7 @@ TEST(PageTokenTest, EveryDamagedCharacterIsFound) {
   for (size_t i = 0; i < token.size(); ++i) {
     std::string damaged = token;
     damaged[i] = damaged[i] == 'A' ? 'B' : 'A';
-    EXPECT_THAT(DecodePageToken(TokenKind::kFiles, 2, damaged),
-                Fails(ErrorCode::kInvalidArgument))
+    EXPECT_THAT(DecodePageToken(TokenKind::kFiles, 2, damaged), Fails(ErrorCode::kInvalidArgument))
         << i;
     EXPECT_THAT(DecodePageToken(TokenKind::kFiles, 2, token.substr(0, i)),
                 Fails(ErrorCode::kInvalidArgument))

@@ -16,14 +16,14 @@ using metastore::SqlValue;
 
 namespace {
 
-#define TARN_BRANCH_COLUMNS                                                                  \
-  "id, dataset_id, name, parent_id, ancestry, head_id, open_id, line, next_ordinal, "        \
+#define TARN_BRANCH_COLUMNS                                                           \
+  "id, dataset_id, name, parent_id, ancestry, head_id, open_id, line, next_ordinal, " \
   "moved_at, created_at, created_by"
 
-#define TARN_TRANSACTION_COLUMNS                                                             \
-  "id, uuid, dataset_id, branch_id, type, state, shared, parent_id, depth, jump_id, "        \
-  "jump_depth, view_start_id, view_start_depth, root, line, ordinal, lineage, "              \
-  "base_overwritten, base_removed, file_count, overwritten_count, removed_count, "           \
+#define TARN_TRANSACTION_COLUMNS                                                      \
+  "id, uuid, dataset_id, branch_id, type, state, shared, parent_id, depth, jump_id, " \
+  "jump_depth, view_start_id, view_start_depth, root, line, ordinal, lineage, "       \
+  "base_overwritten, base_removed, file_count, overwritten_count, removed_count, "    \
   "size_bytes, by_retention, created_at, closed_at, created_by"
 
 BranchRow ReadBranch(const SqlRow& row) {
@@ -99,8 +99,8 @@ Result<std::optional<BranchRow>> QueryBranch(SqlTransaction& sql, std::string_vi
 }  // namespace
 
 Blob ToBlob(const Uuid& uuid) {
-  return {.bytes = std::string(reinterpret_cast<const char*>(uuid.bytes.data()),
-                               uuid.bytes.size())};
+  return {.bytes =
+              std::string(reinterpret_cast<const char*>(uuid.bytes.data()), uuid.bytes.size())};
 }
 
 SqlValue OrNull(const std::optional<int64_t>& value) {
@@ -151,10 +151,9 @@ Result<DatasetRow> LoadDataset(SqlTransaction& sql, const DatasetRid& rid) {
       "SELECT id, base_uri, inherit_schema, validate, idle_abort_seconds, created_at, created_by "
       "FROM dataset_datasets WHERE uuid = ?1 AND deleted_at IS NULL",
       {ToBlob(rid.uuid)}, [&](const SqlRow& row) -> Result<RowAction> {
-        DatasetSettings settings{
-            .inherit_schema_on_snapshot = row.Int(2) != 0,
-            .validate = static_cast<SchemaValidation>(row.Int(3)),
-            .idle_abort = std::nullopt};
+        DatasetSettings settings{.inherit_schema_on_snapshot = row.Int(2) != 0,
+                                 .validate = static_cast<SchemaValidation>(row.Int(3)),
+                                 .idle_abort = std::nullopt};
         if (!row.IsNull(4)) {
           settings.idle_abort = std::chrono::seconds(row.Int(4));
         }
@@ -174,12 +173,11 @@ Result<DatasetRow> LoadDataset(SqlTransaction& sql, const DatasetRid& rid) {
 
 Result<BranchRow> LoadBranch(SqlTransaction& sql, const DatasetRow& dataset,
                              std::string_view name) {
-  TARN_ASSIGN_OR_RETURN(
-      std::optional<BranchRow> found,
-      QueryBranch(sql,
-                  "SELECT " TARN_BRANCH_COLUMNS
-                  " FROM dataset_branches WHERE dataset_id = ?1 AND name = ?2",
-                  {dataset.id, Blob{std::string(name)}}));
+  TARN_ASSIGN_OR_RETURN(std::optional<BranchRow> found,
+                        QueryBranch(sql,
+                                    "SELECT " TARN_BRANCH_COLUMNS
+                                    " FROM dataset_branches WHERE dataset_id = ?1 AND name = ?2",
+                                    {dataset.id, Blob{std::string(name)}}));
   if (!found) {
     return BranchNotFound(dataset.dataset.rid, name);
   }
@@ -193,12 +191,11 @@ Result<std::optional<BranchRow>> FindBranchById(SqlTransaction& sql, int64_t id)
 
 Result<TransactionRow> LoadTransaction(SqlTransaction& sql, const DatasetRow& dataset,
                                        const TransactionRid& rid) {
-  TARN_ASSIGN_OR_RETURN(
-      std::optional<TransactionRow> found,
-      QueryTransaction(sql,
-                       "SELECT " TARN_TRANSACTION_COLUMNS
-                       " FROM dataset_transactions WHERE uuid = ?1",
-                       {ToBlob(rid.uuid)}));
+  TARN_ASSIGN_OR_RETURN(std::optional<TransactionRow> found,
+                        QueryTransaction(sql,
+                                         "SELECT " TARN_TRANSACTION_COLUMNS
+                                         " FROM dataset_transactions WHERE uuid = ?1",
+                                         {ToBlob(rid.uuid)}));
   if (!found || found->dataset_id != dataset.id) {
     return TransactionNotFound(dataset.dataset.rid, rid);
   }
@@ -206,11 +203,11 @@ Result<TransactionRow> LoadTransaction(SqlTransaction& sql, const DatasetRow& da
 }
 
 Result<TransactionRow> LoadTransactionById(SqlTransaction& sql, int64_t id) {
-  TARN_ASSIGN_OR_RETURN(
-      std::optional<TransactionRow> found,
-      QueryTransaction(
-          sql, "SELECT " TARN_TRANSACTION_COLUMNS " FROM dataset_transactions WHERE id = ?1",
-          {id}));
+  TARN_ASSIGN_OR_RETURN(std::optional<TransactionRow> found,
+                        QueryTransaction(sql,
+                                         "SELECT " TARN_TRANSACTION_COLUMNS
+                                         " FROM dataset_transactions WHERE id = ?1",
+                                         {id}));
   if (!found) {
     return Status::Corruption("dataset transaction number " + std::to_string(id) +
                               " is referred to but missing in the metastore");
@@ -309,15 +306,15 @@ Result<int64_t> InsertTransaction(SqlTransaction& sql, const TransactionRow& row
       {ToBlob(row.rid.uuid), row.dataset_id, row.branch_id, static_cast<int64_t>(row.type),
        OrNull(row.parent_id), row.depth, OrNull(row.jump_id), row.jump_depth,
        OrNull(row.view_start_id), row.view_start_depth, row.root, row.line, row.ordinal,
-       EncodeLineage(row.lineage), row.base_overwritten, row.base_removed,
-       ToMicros(row.created_at), row.created_by});
+       EncodeLineage(row.lineage), row.base_overwritten, row.base_removed, ToMicros(row.created_at),
+       row.created_by});
 }
 
 Status InsertReflog(SqlTransaction& sql, const BranchMove& move) {
-  return StatusOf(
-      sql.Execute("INSERT INTO dataset_reflog (branch_id, moved_at, from_id, to_id, moved_by) "
-                  "VALUES (?1, ?2, ?3, ?4, ?5)",
-                  {move.branch_id, ToMicros(move.at), OrNull(move.from), OrNull(move.to), move.by}));
+  return StatusOf(sql.Execute(
+      "INSERT INTO dataset_reflog (branch_id, moved_at, from_id, to_id, moved_by) "
+      "VALUES (?1, ?2, ?3, ?4, ?5)",
+      {move.branch_id, ToMicros(move.at), OrNull(move.from), OrNull(move.to), move.by}));
 }
 
 }  // namespace tarn::dataset

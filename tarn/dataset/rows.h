@@ -54,7 +54,7 @@ struct TransactionRow {
   LineId root = 0;  // Of its own rows; a checkpoint of its view is in the lineage alone.
   LineId line = 0;
   int64_t ordinal = 0;
-  Lineage lineage;  // Under one root, which is that of what is started on it.
+  Lineage lineage;               // Under one root, which is that of what is started on it.
   int64_t base_overwritten = 0;  // Sums over its ancestors.
   int64_t base_removed = 0;
   int64_t file_count = 0;

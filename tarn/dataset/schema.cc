@@ -1,9 +1,10 @@
 #include "tarn/dataset/schema.h"
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "tarn/base/json_text.h"
 
@@ -115,8 +116,7 @@ Status ReadChildren(const Json& object, const std::string& where, int depth, Fie
       if (members == nullptr || !members->is_array() || members->empty()) {
         return Invalid("MISSING_SUBTYPE", where + " needs subSchemas");
       }
-      TARN_ASSIGN_OR_RETURN(field.children,
-                            ReadFields(*members, where + ".subSchemas", depth + 1));
+      TARN_ASSIGN_OR_RETURN(field.children, ReadFields(*members, where + ".subSchemas", depth + 1));
       return Status::Ok();
     }
     default:
@@ -158,9 +158,7 @@ Result<Field> ReadField(const Json& object, const std::string& where, int depth)
 
 }  // namespace
 
-std::string_view FieldTypeName(FieldType type) {
-  return kTypeNames.at(static_cast<size_t>(type));
-}
+std::string_view FieldTypeName(FieldType type) { return kTypeNames.at(static_cast<size_t>(type)); }
 
 Result<DatasetSchema> ParseDatasetSchema(std::string_view json) {
   const Json root = Json::parse(json, nullptr, /*allow_exceptions=*/false);

@@ -36,7 +36,8 @@ TEST(SchemaTest, AllTypesAreRead) {
 
 TEST(SchemaTest, UnknownKeysAreEchoedInTheirOrder) {
   const std::string json =
-      R"({"zeta":[1,{"q":null}],"fieldSchemaList":[{"type":"STRING","name":"\u00e4","nullable":null,)"
+      R"({"zeta":[1,{"q":null}],"fieldSchemaList":[{"type":"STRING","name":"\u00e4",)"
+      R"("nullable":null,)"
       R"("userDefinedTypeClass":"u","customMetadata":{"k":1},"later":true}],)"
       R"("dataFrameReaderClass":"c.TextDataFrameReader","customMetadata":{"textParserParams":{}}})";
   ASSERT_OK_AND_ASSIGN(const DatasetSchema schema, ParseDatasetSchema(json));
@@ -56,10 +57,16 @@ TEST(SchemaTest, WrongSchemasAreRefused) {
     deep = R"({"type":"ARRAY","arraySubtype":)" + deep + "}";
   }
   for (const std::string& json :
-       {std::string(), std::string("{"), std::string("[]"), std::string("{}"),
-        std::string(R"({"fieldSchemaList":{}})"), Column(R"("name":"a")"),
-        Column(R"("type":"TEXT","name":"a")"), Column(R"("type":7,"name":"a")"),
-        Column(R"("type":"LONG")"), Column(R"("type":"LONG","name":7)"),
+       {std::string(),
+        std::string("{"),
+        std::string("[]"),
+        std::string("{}"),
+        std::string(R"({"fieldSchemaList":{}})"),
+        Column(R"("name":"a")"),
+        Column(R"("type":"TEXT","name":"a")"),
+        Column(R"("type":7,"name":"a")"),
+        Column(R"("type":"LONG")"),
+        Column(R"("type":"LONG","name":7)"),
         Column(R"("type":"LONG","name":"a","nullable":"yes")"),
         Column(R"("type":"DECIMAL","name":"a")"),
         Column(R"("type":"DECIMAL","name":"a","precision":39,"scale":0)"),
@@ -71,7 +78,8 @@ TEST(SchemaTest, WrongSchemasAreRefused) {
         Column(R"("type":"STRUCT","name":"a","subSchemas":[]) "),
         Column(R"("type":"STRUCT","name":"a","subSchemas":[{"type":"LONG"}])"),
         Column(R"("type":"LONG","name":"a","customMetadata":[])"),
-        std::string(R"({"fieldSchemaList":[{"type":"LONG","name":"a"},{"type":"LONG","name":"a"}]})"),
+        std::string(
+            R"({"fieldSchemaList":[{"type":"LONG","name":"a"},{"type":"LONG","name":"a"}]})"),
         std::string(R"({"fieldSchemaList":[7]})"),
         R"({"fieldSchemaList":[{"type":"ARRAY","name":"a","arraySubtype":)" + deep + "}]}"}) {
     const Status status = StatusOf(ParseDatasetSchema(json));
@@ -81,9 +89,7 @@ TEST(SchemaTest, WrongSchemasAreRefused) {
   }
 }
 
-TEST(SchemaTest, NoColumnsIsASchema) {
-  EXPECT_OK(ParseDatasetSchema(R"({"fieldSchemaList":[]})"));
-}
+TEST(SchemaTest, NoColumnsIsASchema) { EXPECT_OK(ParseDatasetSchema(R"({"fieldSchemaList":[]})")); }
 
 }  // namespace
 }  // namespace tarn::dataset

@@ -153,19 +153,16 @@ Result<Branch> DatasetStore::CreateBranch(SqlTransaction& sql, const DatasetRid&
     return BranchAlreadyExists(dataset, name);
   }
   TARN_RETURN_IF_ERROR(id);
-  TARN_RETURN_IF_ERROR(InsertReflog(sql, {.branch_id = *id,
-                                          .at = now,
-                                          .from = std::nullopt,
-                                          .to = origin.head_id,
-                                          .by = options.by}));
+  TARN_RETURN_IF_ERROR(InsertReflog(
+      sql,
+      {.branch_id = *id, .at = now, .from = std::nullopt, .to = origin.head_id, .by = options.by}));
   return GetBranch(sql, dataset, name);
 }
 
 Result<Branch> DatasetStore::CreateBranch(const DatasetRid& dataset, std::string_view name,
                                           const CreateBranchOptions& options) {
-  return InWrite(database_, Durability::kDurable, [&](SqlTransaction& sql) {
-    return CreateBranch(sql, dataset, name, options);
-  });
+  return InWrite(database_, Durability::kDurable,
+                 [&](SqlTransaction& sql) { return CreateBranch(sql, dataset, name, options); });
 }
 
 Result<Branch> DatasetStore::GetBranch(SqlTransaction& sql, const DatasetRid& dataset,
@@ -235,16 +232,14 @@ Status DatasetStore::DeleteBranch(SqlTransaction& sql, const DatasetRid& dataset
   TARN_RETURN_IF_ERROR(sql.Execute(
       "UPDATE dataset_branches SET parent_id = ?3 WHERE dataset_id = ?1 AND parent_id = ?2",
       {row.id, branch.id, OrNull(branch.parent_id)}));
-  TARN_RETURN_IF_ERROR(
-      sql.Execute("DELETE FROM dataset_reflog WHERE branch_id = ?1", {branch.id}));
+  TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM dataset_reflog WHERE branch_id = ?1", {branch.id}));
   TARN_RETURN_IF_ERROR(
       sql.Execute("DELETE FROM dataset_checkpoint_requests WHERE branch_id = ?1", {branch.id}));
   return StatusOf(sql.Execute("DELETE FROM dataset_branches WHERE id = ?1", {branch.id}));
 }
 
 Status DatasetStore::DeleteBranch(const DatasetRid& dataset, std::string_view name) {
-  return database_.Write(
-      [&](SqlTransaction& sql) { return DeleteBranch(sql, dataset, name); });
+  return database_.Write([&](SqlTransaction& sql) { return DeleteBranch(sql, dataset, name); });
 }
 
 Result<Branch> DatasetStore::ResetBranch(SqlTransaction& sql, const DatasetRid& dataset,

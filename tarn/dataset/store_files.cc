@@ -46,8 +46,8 @@ Status SaveCounters(SqlTransaction& sql, const TransactionRow& row, const Counte
       sql.Execute("UPDATE dataset_transactions SET file_count = file_count + ?2, "
                   "overwritten_count = overwritten_count + ?3, removed_count = removed_count + "
                   "?4, size_bytes = size_bytes + ?5, touched_at = ?6 WHERE id = ?1 AND state = 0",
-                  {row.id, counters.file_count, counters.overwritten_count,
-                   counters.removed_count, counters.size_bytes, ToMicros(now)}));
+                  {row.id, counters.file_count, counters.overwritten_count, counters.removed_count,
+                   counters.size_bytes, ToMicros(now)}));
   if (changed != 1) {
     return Status::Conflict("transaction " + row.rid.ToString() +
                             " was closed while files were being registered");
@@ -63,10 +63,10 @@ std::string InsertSql(size_t interval_count) {
     replaces = "CASE WHEN COALESCE(";
     for (size_t i = 0; i < interval_count; ++i) {
       const size_t first = kFirstIntervalArgument + 1 + 3 * i;
-      replaces += "(SELECT operation FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?" +
-                  std::to_string(first) + " AND ordinal <= ?" + std::to_string(first + 1) +
-                  " AND ordinal > ?" + std::to_string(first + 2) +
-                  " ORDER BY ordinal DESC LIMIT 1), ";
+      replaces +=
+          "(SELECT operation FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?" +
+          std::to_string(first) + " AND ordinal <= ?" + std::to_string(first + 1) +
+          " AND ordinal > ?" + std::to_string(first + 2) + " ORDER BY ordinal DESC LIMIT 1), ";
     }
     replaces += "1) = 0 THEN 1 ELSE 0 END";
   }
@@ -230,9 +230,10 @@ Status FileNotFound(SqlTransaction& sql, const DatasetRow& dataset, const Transa
   const std::string name = branch ? branch->name : std::string();
   return Status::NotFound("branch " + JsonString(name) + " of dataset " +
                           dataset.dataset.rid.ToString() + " has no file " + JsonString(path))
-      .WithReason("FileNotFoundOnBranch", JsonObject({{"datasetRid", dataset.dataset.rid.ToString()},
-                                                      {"branchName", name},
-                                                      {"path", path}}));
+      .WithReason("FileNotFoundOnBranch",
+                  JsonObject({{"datasetRid", dataset.dataset.rid.ToString()},
+                              {"branchName", name},
+                              {"path", path}}));
 }
 
 // The paths that the view below the transaction has. Errors: FileNotFoundOnBranch with kRefuse.
@@ -284,8 +285,7 @@ Status DatasetStore::RegisterFiles(const DatasetRid& dataset, const TransactionR
 
 Result<int64_t> DatasetStore::RemoveFiles(SqlTransaction& sql, const DatasetRid& dataset,
                                           const TransactionRid& rid,
-                                          std::span<const std::string> paths,
-                                          MissingPath missing) {
+                                          std::span<const std::string> paths, MissingPath missing) {
   TARN_ASSIGN_OR_RETURN(const DatasetRow dataset_row, LoadDataset(sql, dataset));
   TARN_ASSIGN_OR_RETURN(const TransactionRow row,
                         LoadForFiles(sql, dataset_row, rid, /*removing=*/true));
@@ -301,8 +301,7 @@ Result<int64_t> DatasetStore::RemoveFiles(SqlTransaction& sql, const DatasetRid&
 }
 
 Result<int64_t> DatasetStore::RemoveFiles(const DatasetRid& dataset, const TransactionRid& rid,
-                                          std::span<const std::string> paths,
-                                          MissingPath missing) {
+                                          std::span<const std::string> paths, MissingPath missing) {
   if (missing == MissingPath::kRefuse && paths.size() > kBatchFiles) {
     // What is refused must be known before the first batch is written; the view cannot move.
     for (size_t begin = 0; begin < paths.size(); begin += kBatchFiles) {
@@ -318,11 +317,10 @@ Result<int64_t> DatasetStore::RemoveFiles(const DatasetRid& dataset, const Trans
   int64_t total = 0;
   do {
     const std::span<const std::string> batch = paths.first(std::min(paths.size(), kBatchFiles));
-    TARN_ASSIGN_OR_RETURN(
-        const int64_t removed,
-        InWrite(database_, Durability::kLazy, [&](SqlTransaction& sql) {
-          return RemoveFiles(sql, dataset, rid, batch, missing);
-        }));
+    TARN_ASSIGN_OR_RETURN(const int64_t removed,
+                          InWrite(database_, Durability::kLazy, [&](SqlTransaction& sql) {
+                            return RemoveFiles(sql, dataset, rid, batch, missing);
+                          }));
     total += removed;
     paths = paths.subspan(batch.size());
   } while (!paths.empty());
@@ -344,8 +342,7 @@ Result<int64_t> DatasetStore::UnregisterFiles(SqlTransaction& sql, const Dataset
         "RETURNING operation, replaces, size_bytes",
         {row.root, Blob{path}, row.line, row.ordinal},
         [&](const SqlRow& removed) -> Result<RowAction> {
-          const bool removal =
-              static_cast<FileOperation>(removed.Int(0)) == FileOperation::kRemove;
+          const bool removal = static_cast<FileOperation>(removed.Int(0)) == FileOperation::kRemove;
           counters.file_count -= 1;
           counters.removed_count -= removal ? 1 : 0;
           counters.overwritten_count -= !removal && removed.Int(1) != 0 ? 1 : 0;

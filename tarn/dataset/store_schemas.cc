@@ -67,15 +67,14 @@ Result<std::optional<Put>> NewestPut(SqlTransaction& sql, const Visible& visible
   while (true) {
     int64_t id = 0;
     int64_t transaction_id = 0;
-    TARN_RETURN_IF_ERROR(
-        sql.Query("SELECT id, transaction_id FROM dataset_schemas WHERE branch_id = ?1 AND "
-                  "transaction_id <= ?2 AND id <= ?3 ORDER BY transaction_id DESC, id DESC LIMIT 1",
-                  {visible.branch_id, through, visible.newest},
-                  [&](const SqlRow& row) -> Result<RowAction> {
-                    id = row.Int(0);
-                    transaction_id = row.Int(1);
-                    return RowAction::kStop;
-                  }));
+    TARN_RETURN_IF_ERROR(sql.Query(
+        "SELECT id, transaction_id FROM dataset_schemas WHERE branch_id = ?1 AND "
+        "transaction_id <= ?2 AND id <= ?3 ORDER BY transaction_id DESC, id DESC LIMIT 1",
+        {visible.branch_id, through, visible.newest}, [&](const SqlRow& row) -> Result<RowAction> {
+          id = row.Int(0);
+          transaction_id = row.Int(1);
+          return RowAction::kStop;
+        }));
     if (id == 0) {
       return std::optional<Put>();
     }

@@ -68,9 +68,8 @@ TEST_F(StoreSchemasTest, ASnapshotStartsWithoutOne) {
   EXPECT_EQ(Get("master", first), "a");
   DatasetSettings settings;
   settings.inherit_schema_on_snapshot = true;
-  ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) {
-    return store_->UpdateSettings(sql, rid_, settings);
-  }));
+  ASSERT_OK(database_->Write(
+      [&](metastore::SqlTransaction& sql) { return store_->UpdateSettings(sql, rid_, settings); }));
   EXPECT_EQ(Get(), "a");
 }
 

@@ -35,9 +35,8 @@ Status PlaceOnLine(SqlTransaction& sql, const BranchRow& branch, const Transacti
   if (!starts_view && branch.line != 0 && branch.line == head->line) {
     row.line = branch.line;
     row.ordinal = branch.next_ordinal;
-    TARN_RETURN_IF_ERROR(
-        sql.Execute("UPDATE dataset_branches SET next_ordinal = ?2 WHERE id = ?1",
-                    {branch.id, branch.next_ordinal + 1}));
+    TARN_RETURN_IF_ERROR(sql.Execute("UPDATE dataset_branches SET next_ordinal = ?2 WHERE id = ?1",
+                                     {branch.id, branch.next_ordinal + 1}));
   } else {
     TARN_ASSIGN_OR_RETURN(row.line, InsertLine(sql, row.dataset_id));
     row.ordinal = 1;
@@ -65,17 +64,16 @@ Result<std::optional<TransactionRow>> LoadHead(SqlTransaction& sql, const Branch
 }
 
 // Paths of an APPEND that its parent's view already has.
-Status ClashFailure(SqlTransaction& sql, const DatasetRow& dataset,
-                            const TransactionRow& row) {
+Status ClashFailure(SqlTransaction& sql, const DatasetRow& dataset, const TransactionRow& row) {
   std::string paths;
-  TARN_RETURN_IF_ERROR(sql.Query(
-      "SELECT path FROM dataset_files WHERE line = ?1 AND ordinal = ?2 AND replaces = 1 "
-      "ORDER BY path LIMIT ?3",
-      {row.line, row.ordinal, int64_t{kClashesShownMax}},
-      [&](const SqlRow& found) -> Result<RowAction> {
-        paths += (paths.empty() ? "" : ",") + JsonString(found.Text(0));
-        return RowAction::kContinue;
-      }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT path FROM dataset_files WHERE line = ?1 AND ordinal = ?2 AND replaces = 1 "
+                "ORDER BY path LIMIT ?3",
+                {row.line, row.ordinal, int64_t{kClashesShownMax}},
+                [&](const SqlRow& found) -> Result<RowAction> {
+                  paths += (paths.empty() ? "" : ",") + JsonString(found.Text(0));
+                  return RowAction::kContinue;
+                }));
   const std::string count = std::to_string(row.overwritten_count);
   return Status::Conflict("APPEND transaction " + row.rid.ToString() + " of dataset " +
                           dataset.dataset.rid.ToString() + " has " + count +
@@ -201,8 +199,9 @@ Result<Transaction> DatasetStore::StartTransaction(SqlTransaction& sql, const Da
   TARN_ASSIGN_OR_RETURN(row.id, InsertTransaction(sql, row));
   TARN_ASSIGN_OR_RETURN(
       const int64_t opened,
-      sql.Execute("UPDATE dataset_branches SET open_id = ?2 WHERE id = ?1 AND open_id IS NULL",
-                  {branch_row.id, row.id}));
+      sql.Execute("UPDATE dataset_branches SET open_id = ?2 WHERE id = ?1 AND open_id IS NULL AND "
+                  "COALESCE(head_id, 0) = ?3",
+                  {branch_row.id, row.id, branch_row.head_id.value_or(0)}));
   if (opened != 1) {
     return OpenTransactionAlreadyExists(dataset, branch);
   }
@@ -217,8 +216,7 @@ Result<Transaction> DatasetStore::StartTransaction(const DatasetRid& dataset,
   });
 }
 
-Result<Transaction> DatasetStore::SetTransactionType(SqlTransaction& sql,
-                                                     const DatasetRid& dataset,
+Result<Transaction> DatasetStore::SetTransactionType(SqlTransaction& sql, const DatasetRid& dataset,
                                                      const TransactionRid& rid,
                                                      TransactionType type) {
   TARN_ASSIGN_OR_RETURN(const DatasetRow dataset_row, LoadDataset(sql, dataset));
@@ -253,8 +251,7 @@ Result<Transaction> DatasetStore::SetTransactionType(SqlTransaction& sql,
   return ToTransaction(sql, dataset_row, row);
 }
 
-Result<Transaction> DatasetStore::CommitTransaction(SqlTransaction& sql,
-                                                    const DatasetRid& dataset,
+Result<Transaction> DatasetStore::CommitTransaction(SqlTransaction& sql, const DatasetRid& dataset,
                                                     const TransactionRid& rid,
                                                     const CommitOptions& options) {
   TARN_ASSIGN_OR_RETURN(const DatasetRow dataset_row, LoadDataset(sql, dataset));
@@ -273,11 +270,19 @@ Result<Transaction> DatasetStore::CommitTransaction(SqlTransaction& sql,
   for (const BranchRow& branch : branches) {
     TARN_RETURN_IF_ERROR(AdvanceBranch(sql, branch, row, options));
   }
-  TARN_RETURN_IF_ERROR(sql.Execute(
-      "UPDATE dataset_transactions SET state = 1, closed_at = ?2, record = ?3, provenance = ?4, "
-      "by_retention = ?5 WHERE id = ?1",
-      {row.id, ToMicros(closed_at), OrNull(options.record_json), OrNull(options.provenance_json),
-       static_cast<int64_t>(options.by_retention)}));
+  // Compare-and-set on what was decided with: a registration may have come in between.
+  TARN_ASSIGN_OR_RETURN(
+      const int64_t committed,
+      sql.Execute("UPDATE dataset_transactions SET state = 1, closed_at = ?2, record = ?3, "
+                  "provenance = ?4, by_retention = ?5 WHERE id = ?1 AND state = 0 AND "
+                  "file_count = ?6 AND overwritten_count = ?7 AND size_bytes = ?8",
+                  {row.id, ToMicros(closed_at), OrNull(options.record_json),
+                   OrNull(options.provenance_json), static_cast<int64_t>(options.by_retention),
+                   row.file_count, row.overwritten_count, row.size_bytes}));
+  if (committed != 1) {
+    return Status::Conflict("transaction " + row.rid.ToString() +
+                            " changed while it was being committed; try again");
+  }
   TARN_RETURN_IF_ERROR(AskCheckpointIfTangled(sql, row, closed_at));
   return ToTransaction(sql, dataset_row, row);
 }
@@ -304,26 +309,29 @@ Result<Transaction> DatasetStore::AbortTransaction(SqlTransaction& sql, const Da
   TARN_RETURN_IF_ERROR(DropRows(sql, row));
   row.state = TransactionState::kAborted;
   row.closed_at = std::max(clock_.Now(), row.created_at);
-  TARN_RETURN_IF_ERROR(
-      sql.Execute("UPDATE dataset_transactions SET state = 2, closed_at = ?2 WHERE id = ?1",
+  TARN_ASSIGN_OR_RETURN(
+      const int64_t aborted,
+      sql.Execute("UPDATE dataset_transactions SET state = 2, closed_at = ?2 WHERE id = ?1 AND "
+                  "state = 0",
                   {row.id, ToMicros(*row.closed_at)}));
+  if (aborted != 1) {
+    return Status::Conflict("transaction " + row.rid.ToString() +
+                            " changed while it was being aborted; try again");
+  }
   return ToTransaction(sql, dataset_row, row);
 }
 
 Result<Transaction> DatasetStore::AbortTransaction(const DatasetRid& dataset,
-                                                   const TransactionRid& rid,
-                                                   std::string_view by) {
-  return InWrite(database_, Durability::kDurable, [&](SqlTransaction& sql) {
-    return AbortTransaction(sql, dataset, rid, by);
-  });
+                                                   const TransactionRid& rid, std::string_view by) {
+  return InWrite(database_, Durability::kDurable,
+                 [&](SqlTransaction& sql) { return AbortTransaction(sql, dataset, rid, by); });
 }
 
 Result<Transaction> DatasetStore::CommitFiles(SqlTransaction& sql,
                                               const CommitFilesRequest& request) {
-  TARN_ASSIGN_OR_RETURN(
-      const Transaction started,
-      StartTransaction(sql, request.dataset, request.branch,
-                       {.type = request.type, .by = request.commit.by}));
+  TARN_ASSIGN_OR_RETURN(const Transaction started,
+                        StartTransaction(sql, request.dataset, request.branch,
+                                         {.type = request.type, .by = request.commit.by}));
   TARN_RETURN_IF_ERROR(RegisterFiles(sql, request.dataset, started.rid, request.files));
   return CommitTransaction(sql, request.dataset, started.rid, request.commit);
 }
@@ -342,8 +350,8 @@ Result<int64_t> DatasetStore::AbortIdleTransactions() {
         "JOIN dataset_datasets d ON d.id = b.dataset_id WHERE d.idle_abort_seconds IS NOT NULL "
         "AND t.touched_at + d.idle_abort_seconds * 1000000 <= ?1 LIMIT ?2",
         {ToMicros(clock_.Now()), kAtOnce}, [&](const SqlRow& row) -> Result<RowAction> {
-          idle.push_back({.dataset = {.uuid = ReadUuid(row, 0)},
-                          .transaction = {.uuid = ReadUuid(row, 1)}});
+          idle.push_back(
+              {.dataset = {.uuid = ReadUuid(row, 0)}, .transaction = {.uuid = ReadUuid(row, 1)}});
           return RowAction::kContinue;
         }));
     for (const Idle& one : idle) {
@@ -362,8 +370,7 @@ Result<Transaction> DatasetStore::GetTransaction(SqlTransaction& sql, const Data
 
 Result<Transaction> DatasetStore::GetTransaction(const DatasetRid& dataset,
                                                  const TransactionRid& rid) {
-  return InRead(database_,
-                [&](SqlTransaction& sql) { return GetTransaction(sql, dataset, rid); });
+  return InRead(database_, [&](SqlTransaction& sql) { return GetTransaction(sql, dataset, rid); });
 }
 
 Result<TransactionPage> DatasetStore::ListTransactions(const DatasetRid& dataset, int page_size,
@@ -383,14 +390,13 @@ Result<TransactionPage> DatasetStore::ListTransactions(const DatasetRid& dataset
       before = last.id;
     }
     std::vector<int64_t> ids;
-    TARN_RETURN_IF_ERROR(
-        sql.Query("SELECT id FROM dataset_transactions WHERE dataset_id = ?1 AND id < ?2 "
-                  "ORDER BY id DESC LIMIT ?3",
-                  {row.id, before, int64_t{page_size} + 1},
-                  [&](const SqlRow& found) -> Result<RowAction> {
-                    ids.push_back(found.Int(0));
-                    return RowAction::kContinue;
-                  }));
+    TARN_RETURN_IF_ERROR(sql.Query(
+        "SELECT id FROM dataset_transactions WHERE dataset_id = ?1 AND id < ?2 "
+        "ORDER BY id DESC LIMIT ?3",
+        {row.id, before, int64_t{page_size} + 1}, [&](const SqlRow& found) -> Result<RowAction> {
+          ids.push_back(found.Int(0));
+          return RowAction::kContinue;
+        }));
     const bool more = ids.size() > static_cast<size_t>(page_size);
     ids.resize(std::min(ids.size(), static_cast<size_t>(page_size)));
     TransactionPage page;
@@ -400,16 +406,15 @@ Result<TransactionPage> DatasetStore::ListTransactions(const DatasetRid& dataset
       page.transactions.push_back(std::move(transaction));
     }
     if (more) {
-      page.next_page_token = EncodePageToken(TokenKind::kTransactions,
-                                             {page.transactions.back().rid.ToString()});
+      page.next_page_token =
+          EncodePageToken(TokenKind::kTransactions, {page.transactions.back().rid.ToString()});
     }
     return page;
   });
 }
 
 Result<TransactionPage> DatasetStore::ListBranchTransactions(const DatasetRid& dataset,
-                                                             std::string_view branch,
-                                                             int page_size,
+                                                             std::string_view branch, int page_size,
                                                              std::string_view page_token) {
   TARN_RETURN_IF_ERROR(CheckPageSize(page_size, kPageSizeMax));
   std::optional<TransactionRid> from;

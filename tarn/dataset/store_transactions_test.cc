@@ -321,9 +321,8 @@ TEST_F(StoreTransactionsTest, IdleTransactionsAreAbortedWhenTheDatasetSaysSo) {
   EXPECT_THAT(store_->AbortIdleTransactions(), IsOkAndHolds(0));
   DatasetSettings settings;
   settings.idle_abort = std::chrono::seconds(10);
-  ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) {
-    return store_->UpdateSettings(sql, rid_, settings);
-  }));
+  ASSERT_OK(database_->Write(
+      [&](metastore::SqlTransaction& sql) { return store_->UpdateSettings(sql, rid_, settings); }));
   ASSERT_OK(store_->RegisterFiles(rid_, open, MakeFiles({"a"})));
   EXPECT_THAT(store_->AbortIdleTransactions(), IsOkAndHolds(0));
   clock_.Advance(std::chrono::seconds(10));

@@ -51,18 +51,18 @@ Result<StoredFile> FileUpload::Finish() {
                               std::to_string(size_bytes_));
   }
   return StoredFile{.path = std::move(path_),
-                 .location = std::move(location_),
-                 .managed = true,
-                 .size_bytes = size_bytes_,
-                 .checksum = checksum_.Digest(),
-                 .etag = {},
-                 .row_count = std::nullopt,
-                 .statistics = std::nullopt};
+                    .location = std::move(location_),
+                    .managed = true,
+                    .size_bytes = size_bytes_,
+                    .checksum = checksum_.Digest(),
+                    .etag = {},
+                    .row_count = std::nullopt,
+                    .statistics = std::nullopt};
 }
 
 Result<StoredFile> UploadFile(storage::ObjectStore& store, UuidGenerator& uuids,
-                           const DatasetRid& dataset, std::string_view path,
-                           const BodyReader& body) {
+                              const DatasetRid& dataset, std::string_view path,
+                              const BodyReader& body) {
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<FileUpload> upload,
                         FileUpload::Open(store, uuids, dataset, path));
   while (true) {

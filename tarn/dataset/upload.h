@@ -32,9 +32,8 @@ struct StoredFile {
 class FileUpload {
  public:
   /// Errors: kInvalidArgument (InvalidFilePath); those of the store.
-  static Result<std::unique_ptr<FileUpload>> Open(storage::ObjectStore& store,
-                                                  UuidGenerator& uuids, const DatasetRid& dataset,
-                                                  std::string_view path);
+  static Result<std::unique_ptr<FileUpload>> Open(storage::ObjectStore& store, UuidGenerator& uuids,
+                                                  const DatasetRid& dataset, std::string_view path);
   ~FileUpload();
   FileUpload(const FileUpload&) = delete;
   FileUpload& operator=(const FileUpload&) = delete;
@@ -44,8 +43,7 @@ class FileUpload {
   Result<StoredFile> Finish();
 
  private:
-  FileUpload(std::string path, std::string location,
-             std::unique_ptr<storage::ObjectWriter> writer);
+  FileUpload(std::string path, std::string location, std::unique_ptr<storage::ObjectWriter> writer);
 
   std::string path_;
   std::string location_;
@@ -59,7 +57,7 @@ using BodyReader = std::function<Result<std::string_view>()>;
 
 /// Streams `body` into a new object. On any failure nothing of it stays.
 Result<StoredFile> UploadFile(storage::ObjectStore& store, UuidGenerator& uuids,
-                           const DatasetRid& dataset, std::string_view path,
-                           const BodyReader& body);
+                              const DatasetRid& dataset, std::string_view path,
+                              const BodyReader& body);
 
 }  // namespace tarn::dataset

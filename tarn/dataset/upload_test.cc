@@ -29,7 +29,8 @@ TEST_F(UploadTest, BytesSizeAndChecksumAreRecorded) {
   EXPECT_TRUE(file.managed);
   EXPECT_TRUE(file.location.starts_with(rid_.uuid.ToString() + "/"));
   EXPECT_TRUE(file.location.ends_with(".csv"));
-  EXPECT_THAT(storage::ReadObject(objects_, file.location), IsOkAndHolds(std::string("1,2\n3,4\n")));
+  EXPECT_THAT(storage::ReadObject(objects_, file.location),
+              IsOkAndHolds(std::string("1,2\n3,4\n")));
 }
 
 // V100: a file of no bytes is a file.
@@ -45,7 +46,8 @@ TEST_F(UploadTest, AnEmptyBodyIsAFile) {
 }
 
 TEST_F(UploadTest, TheSamePathTwiceIsTwoObjects) {
-  ASSERT_OK_AND_ASSIGN(const StoredFile first, UploadFile(objects_, uuids_, rid_, "a", Body({"1"})));
+  ASSERT_OK_AND_ASSIGN(const StoredFile first,
+                       UploadFile(objects_, uuids_, rid_, "a", Body({"1"})));
   ASSERT_OK_AND_ASSIGN(const StoredFile second,
                        UploadFile(objects_, uuids_, rid_, "a", Body({"2"})));
   EXPECT_NE(first.location, second.location);
@@ -84,8 +86,7 @@ TEST_F(UploadTest, EveryFailureOfTheStoreIsReported) {
                                            .code = ErrorCode::kUnavailable,
                                            .only = std::nullopt});
     const size_t before = objects_.object_count();
-    const Status status =
-        StatusOf(UploadFile(faulty, uuids_, rid_, "a", Body({"1", "2", "3"})));
+    const Status status = StatusOf(UploadFile(faulty, uuids_, rid_, "a", Body({"1", "2", "3"})));
     passed = !faulty.failed();
     EXPECT_EQ(status.ok(), passed) << n;
     EXPECT_EQ(objects_.object_count(), before + (passed ? 1 : 0)) << n;

@@ -44,9 +44,9 @@ Result<std::optional<TransactionRow>> ResolveTime(SqlTransaction& sql, const Bra
     TARN_ASSIGN_OR_RETURN(TransactionRow row, LoadTransactionById(sql, *to));
     return std::optional<TransactionRow>(std::move(row));
   }
-  TARN_RETURN_IF_ERROR(sql.Query(
-      "SELECT to_id FROM dataset_reflog WHERE branch_id = ?1 ORDER BY moved_at LIMIT 1",
-      {branch.id}, read));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT to_id FROM dataset_reflog WHERE branch_id = ?1 ORDER BY moved_at LIMIT 1",
+                {branch.id}, read));
   if (!to) {
     return std::optional<TransactionRow>();
   }
@@ -90,12 +90,12 @@ Result<Lineage> ResolveRange(SqlTransaction& sql, const DatasetRow& dataset,
 Result<Lineage> ExpandCheckpoints(SqlTransaction& sql, Lineage lineage) {
   while (!lineage.empty() && lineage.front().root == lineage.front().line) {
     std::optional<std::string> base;
-    TARN_RETURN_IF_ERROR(sql.Query(
-        "SELECT base FROM dataset_lines WHERE id = ?1 AND checkpoint_of IS NOT NULL",
-        {lineage.front().line}, [&](const SqlRow& row) -> Result<RowAction> {
-          base = std::string(row.Text(0));
-          return RowAction::kStop;
-        }));
+    TARN_RETURN_IF_ERROR(
+        sql.Query("SELECT base FROM dataset_lines WHERE id = ?1 AND checkpoint_of IS NOT NULL",
+                  {lineage.front().line}, [&](const SqlRow& row) -> Result<RowAction> {
+                    base = std::string(row.Text(0));
+                    return RowAction::kStop;
+                  }));
     if (!base) {
       break;
     }
@@ -165,8 +165,7 @@ Result<ResolvedView> Resolve(SqlTransaction& sql, const DatasetRow& dataset,
     if (start.state == TransactionState::kAborted) {
       return TransactionNotCommitted(dataset.dataset.rid, start.rid, start.state);
     }
-    TARN_ASSIGN_OR_RETURN(resolved.view.lineage,
-                          ResolveRange(sql, dataset, start, *resolved.end));
+    TARN_ASSIGN_OR_RETURN(resolved.view.lineage, ResolveRange(sql, dataset, start, *resolved.end));
   }
   return resolved;
 }
