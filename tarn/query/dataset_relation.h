@@ -20,7 +20,7 @@ struct DatasetRelation {
   PointInTime point;
 };
 
-/// Columns of a dataset schema. Errors: none but kInternal: the schema was checked when it was put.
+/// Columns of a dataset schema, which was checked when it was put.
 std::vector<format::Field> FieldsOf(const dataset::DatasetSchema& schema);
 
 /// Makes the view: all Parquet files of the file view, columns by name in the types of the stored

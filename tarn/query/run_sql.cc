@@ -1,0 +1,324 @@
+#include "tarn/query/run_sql.h"
+
+#include <deque>
+#include <map>
+
+#include <arrow/api.h>
+#include <fmt/format.h>
+
+#include "tarn/engine/quoting.h"
+#include "tarn/engine/select_check.h"
+#include "tarn/lakehouse/view_origin.h"
+#include "tarn/query/dataset_relation.h"
+#include "tarn/query/point_in_time.h"
+#include "tarn/query/resource_name.h"
+#include "tarn/query/table_relation.h"
+
+namespace tarn::query {
+
+namespace {
+
+using metastore::SqlTransaction;
+
+// Stored views inside each other: text of people, so it may go round in circles.
+constexpr int kViewDepthMax = 16;
+constexpr size_t kReferencesMax = 1000;
+
+// A table that a statement names, and what was found of it.
+struct Reference {
+  engine::TableReference written;
+  Rid project;                       // Where names of one or two parts are looked up.
+  std::vector<std::string> folders;  // Looked at first for short names.
+  PointInTime point;
+  int depth = 0;  // Of stored views around it.
+
+  tree::Node node;
+  std::optional<catalog::CatalogObject> object;  // Of tables and views; for views of a target the
+                                                 // internal table's.
+  std::optional<lakehouse::ViewOrigin> origin;
+  std::optional<size_t> stored_view;  // Index of its statement.
+};
+
+// The user's SELECT, or the text of a stored view.
+struct Statement {
+  engine::SelectStatement checked;
+  std::vector<size_t> references;  // One per table of `checked`.
+  std::vector<std::string> columns;  // Names that a stored view gives its columns.
+};
+
+std::string NameOf(const Reference& reference) {
+  return fmt::format("{}", fmt::join(reference.written.name, "."));
+}
+
+Result<PointInTime> PointOf(const engine::TableReference& table, const PointInTime& otherwise) {
+  return table.at_value.empty() ? Result<PointInTime>(otherwise)
+                                : ParsePointInTime(table.at_value);
+}
+
+// Finds out what a statement reads, pins it, and makes the relations of its session.
+class QueryPlanner {
+ public:
+  QueryPlanner(engine::Session& session, const QueryRequest& request,
+               const access::Principal& principal, const QueryDeps& deps)
+      : session_(session), request_(request), principal_(principal), deps_(deps) {}
+
+  /// The statement over the relations that were made.
+  Result<std::string> Plan() {
+    TARN_ASSIGN_OR_RETURN(const PointInTime point, ParsePointInTime(request_.at));
+    TARN_ASSIGN_OR_RETURN(engine::SelectStatement checked,
+                          engine::CheckSelect(session_, request_.sql));
+    Rid project;
+    TARN_RETURN_IF_ERROR(database().Read([&](SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const tree::Node node, FindProject(sql, request_.project));
+      project = node.rid;
+      return Status::Ok();
+    }));
+    TARN_RETURN_IF_ERROR(AddStatement(
+        std::move(checked), {.project = std::move(project), .point = point}, /*columns=*/{}));
+    for (size_t resolved = 0; resolved < references_.size();) {
+      const size_t end = references_.size();
+      TARN_RETURN_IF_ERROR(FindObjects(resolved, end));
+      for (; resolved < end; ++resolved) {
+        TARN_RETURN_IF_ERROR(ReadView(resolved));
+      }
+    }
+    TARN_RETURN_IF_ERROR(PinTables());
+    return MakeStatement(0);
+  }
+
+ private:
+  metastore::Database& database() { return deps_.catalog.deps().database; }
+
+  // `context`: project, folders, point and depth of the references.
+  Status AddStatement(engine::SelectStatement checked, const Reference& context,
+                      std::vector<std::string> columns) {
+    Statement statement;
+    for (const engine::TableReference& table : checked.tables) {
+      Reference reference = context;
+      reference.written = table;
+      TARN_ASSIGN_OR_RETURN(reference.point, PointOf(table, context.point));
+      statement.references.push_back(references_.size());
+      references_.push_back(std::move(reference));
+    }
+    if (references_.size() > kReferencesMax) {
+      return Status::InvalidArgument(
+          fmt::format("the statement reads more than {} tables", kReferencesMax));
+    }
+    statement.checked = std::move(checked);
+    statement.columns = std::move(columns);
+    statements_.push_back(std::move(statement));
+    return Status::Ok();
+  }
+
+  // Names to nodes and catalog objects, with the permission of the principal.
+  Status FindObjects(size_t begin, size_t end) {
+    return database().Read([&](SqlTransaction& sql) -> Status {
+      for (size_t i = begin; i < end; ++i) {
+        Reference& reference = references_[i];
+        const NameScope scope{.principal = principal_,
+                              .authorizer = deps_.authorizer,
+                              .project = reference.project,
+                              .folders = reference.folders};
+        TARN_ASSIGN_OR_RETURN(reference.node,
+                              FindResource(sql, scope, reference.written.name));
+        if (reference.node.type != tree::NodeType::kDataset) {
+          TARN_ASSIGN_OR_RETURN(reference.object, catalog::FindObject(sql, reference.node.rid));
+          if (!reference.object) {
+            return Status::NotFound(fmt::format("{} does not exist in the catalog any more",
+                                                NameOf(reference)));
+          }
+        }
+      }
+      return Status::Ok();
+    });
+  }
+
+  // What a view is made of: a target's internal table, or a statement of its own.
+  Status ReadView(size_t index) {
+    const Reference reference = references_[index];
+    if (!reference.object || reference.object->kind != catalog::ObjectKind::kView) {
+      return Status::Ok();
+    }
+    TARN_ASSIGN_OR_RETURN(const catalog::ViewMetadataPtr view,
+                          deps_.catalog.ReadView(reference.object->metadata_location));
+    // Only views that nobody else may commit to are believed: they show the internal table to
+    // people who may not read it.
+    if (reference.object->writers == catalog::Writers::kProduct) {
+      TARN_ASSIGN_OR_RETURN(references_[index].origin, lakehouse::ParseOrigin(view->properties));
+      if (references_[index].origin) {
+        return Status::Ok();
+      }
+    }
+    return AddStoredView(index, reference, *view);
+  }
+
+  Status AddStoredView(size_t index, const Reference& reference,
+                       const iceberg::ViewMetadata& view) {
+    const std::string name = NameOf(reference);
+    const iceberg::ViewVersion& version = view.CurrentVersion();
+    const iceberg::ViewRepresentation* text = version.FindDialect("duckdb");
+    if (text == nullptr) {
+      return Status::Unimplemented(fmt::format(
+          "view {} has no text for the dialect duckdb: replace it with one that has", name));
+    }
+    if (reference.depth == kViewDepthMax) {
+      return Status::InvalidArgument(
+          fmt::format("view {}: views are more than {} deep inside each other", name,
+                      kViewDepthMax));
+    }
+    if (std::holds_alternative<SnapshotId>(reference.point)) {
+      return Status::InvalidArgument(
+          fmt::format("view {} has no snapshots of its own: give a time", name));
+    }
+    Result<engine::SelectStatement> checked = engine::CheckSelect(session_, text->sql);
+    if (!checked.ok()) {
+      return checked.status().WithContext("view " + name);
+    }
+    std::vector<std::string> columns;
+    if (const iceberg::Schema* schema = view.FindSchema(version.schema_id)) {
+      for (const iceberg::SchemaField& field : schema->fields) {
+        columns.push_back(engine::QuoteName(field.name));
+      }
+    }
+    Reference context{.project = {}, .folders = version.default_namespace,
+                      .point = reference.point, .depth = reference.depth + 1};
+    TARN_RETURN_IF_ERROR(database().Read([&](SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located,
+                            tree::LocateNode(sql, reference.node.rid));
+      context.project = located.project;
+      return Status::Ok();
+    }));
+    references_[index].stored_view = statements_.size();
+    return AddStatement(std::move(checked).value(), context, std::move(columns));
+  }
+
+  // The pointers of all tables at one moment. For views of targets this finds the internal tables.
+  Status PinTables() {
+    return database().Read([&](SqlTransaction& sql) -> Status {
+      for (Reference& reference : references_) {
+        if (!reference.object || reference.stored_view) {
+          continue;
+        }
+        std::optional<catalog::CatalogObject> table;
+        if (reference.origin) {
+          TARN_ASSIGN_OR_RETURN(table, FindInternal(sql, reference));
+        } else {
+          TARN_ASSIGN_OR_RETURN(table, catalog::FindObject(sql, reference.node.rid));
+        }
+        if (!table || table->kind != catalog::ObjectKind::kTable) {
+          return Status::NotFound(fmt::format("the table behind {} does not exist any more",
+                                              NameOf(reference)));
+        }
+        reference.object = std::move(table);
+      }
+      return Status::Ok();
+    });
+  }
+
+  static Result<std::optional<catalog::CatalogObject>> FindInternal(SqlTransaction& sql,
+                                                                    const Reference& reference) {
+    TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located,
+                          tree::LocateNode(sql, reference.node.rid));
+    TARN_ASSIGN_OR_RETURN(
+        const std::optional<tree::Node> folder,
+        tree::FindChild(sql, located.project, reference.origin->internal_schema));
+    if (!folder) {
+      return std::optional<catalog::CatalogObject>();
+    }
+    return catalog::FindObject(sql, folder->rid, reference.origin->internal_name);
+  }
+
+  // Makes the relations that a statement reads and gives its text over them.
+  Result<std::string> MakeStatement(size_t index) {
+    std::vector<std::vector<std::string>> names;
+    for (const size_t reference : statements_[index].references) {
+      TARN_ASSIGN_OR_RETURN(std::string name, MakeRelation(reference));
+      // Qualified, so that no common table expression can stand in for it.
+      names.push_back({"temp", "main", std::move(name)});
+    }
+    return engine::RewriteTables(session_, statements_[index].checked, names);
+  }
+
+  // The temporary view of a reference; one for all references to the same state.
+  Result<std::string> MakeRelation(size_t index) {
+    const Reference& reference = references_[index];
+    const auto same = std::pair(reference.node.rid, FormatPointInTime(reference.point));
+    const auto [entry, inserted] = relations_.try_emplace(same);
+    if (!inserted) {
+      return entry->second;
+    }
+    std::string name = fmt::format("tarn_relation_{}", relations_.size());
+    entry->second = name;
+    const std::string written = NameOf(reference);
+    if (reference.node.type == tree::NodeType::kDataset) {
+      TARN_ASSIGN_OR_RETURN(const dataset::DatasetRid rid,
+                            dataset::DatasetRid::Parse(reference.node.rid.ToString()));
+      TARN_RETURN_IF_ERROR(MakeDatasetRelation(session_, deps_.datasets,
+                                               deps_.catalog.deps().warehouse,
+                                               {.name = name,
+                                                .written = written,
+                                                .dataset = rid,
+                                                .branch = request_.branch,
+                                                .point = reference.point}));
+    } else if (reference.stored_view) {
+      const size_t statement = *reference.stored_view;
+      TARN_ASSIGN_OR_RETURN(const std::string text, MakeStatement(statement));
+      const std::string columns =
+          statements_[statement].columns.empty()
+              ? std::string()
+              : fmt::format("({})", fmt::join(statements_[statement].columns, ", "));
+      TARN_RETURN_IF_ERROR(session_.Execute(fmt::format("CREATE OR REPLACE TEMP VIEW {}{} AS {}",
+                                                        engine::QuoteName(name), columns, text)));
+    } else {
+      TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
+                            deps_.catalog.ReadTable(reference.object->metadata_location));
+      TARN_RETURN_IF_ERROR(MakeTableRelation(session_, deps_.catalog,
+                                             {.name = name,
+                                              .written = written,
+                                              .metadata = metadata,
+                                              .point = reference.point,
+                                              .origin = reference.origin}));
+    }
+    return name;
+  }
+
+  engine::Session& session_;
+  const QueryRequest& request_;
+  const access::Principal& principal_;
+  const QueryDeps& deps_;
+  std::deque<Reference> references_;
+  std::vector<Statement> statements_;
+  std::map<std::pair<Rid, std::string>, std::string> relations_;  // Names of temporary views.
+};
+
+class SessionQuery final : public RunningQuery {
+ public:
+  SessionQuery(std::unique_ptr<engine::Session> session,
+               std::unique_ptr<engine::ArrowStream> stream)
+      : session_(std::move(session)), stream_(std::move(stream)) {}
+
+  [[nodiscard]] const std::shared_ptr<arrow::Schema>& schema() const override {
+    return stream_->schema();
+  }
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return stream_->Next(); }
+  void Interrupt() override { session_->Interrupt(); }
+
+ private:
+  std::unique_ptr<engine::Session> session_;  // Outlives the stream.
+  std::unique_ptr<engine::ArrowStream> stream_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RunningQuery>> RunSql(const QueryRequest& request,
+                                             const access::Principal& principal,
+                                             const QueryDeps& deps) {
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::Session> session, deps.engine.OpenSession());
+  TARN_ASSIGN_OR_RETURN(const std::string text,
+                        QueryPlanner(*session, request, principal, deps).Plan());
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(text));
+  return std::unique_ptr<RunningQuery>(
+      std::make_unique<SessionQuery>(std::move(session), std::move(stream)));
+}
+
+}  // namespace tarn::query
