@@ -235,11 +235,7 @@ bool ReadMapValue(ReadContext& context, ColumnNode& node, JsonValue value) {
   if (!value.is_object()) {
     return Mismatch(context, value, "object");
   }
-  for (const JsonMember member : value.members()) {
-    if (value.Find(member.name).text().data() != member.value.text().data()) {
-      ++context.counters.repeated_members;
-      continue;  // The last of repeated keys wins.
-    }
+  for (const JsonMember& member : LastMembers(context, value)) {
     // A key is text; keys of other types are read from it.
     std::string quoted;
     AppendJsonString(member.name, quoted);

@@ -104,7 +104,7 @@ TEST_F(JsonColumnsTest, NumbersStayExact) {
             "string: 1 | 123456789012345678901234567890123456789");
   EXPECT_EQ(Values({"1", "2.5"}), "double: 1 | 2.5");
   EXPECT_EQ(Values({"2.5", "1"}), "double: 2.5 | 1");
-  EXPECT_EQ(Values({"9007199254740992", "0.5"}), "double: 9007199254740992 | 0.5");
+  EXPECT_EQ(Values({"9007199254740992", "0.5"}), "double: 9.007199254740992e+15 | 0.5");
   EXPECT_EQ(Values({"9007199254740993", "0.5"}),
             "decimal128(38, 1): 9007199254740993.0 | 0.5");
   EXPECT_EQ(Values({"0.5", "9007199254740993"}),
@@ -127,7 +127,7 @@ TEST_F(JsonColumnsTest, NumbersStayExact) {
 
 TEST_F(JsonColumnsTest, NumbersAsDoublesOnRequest) {
   const JsonColumnsOptions options{.numbers = NumberMode::kDouble};
-  EXPECT_EQ(Values({"9007199254740993", "0.5"}, options), "double: 9007199254740992 | 0.5");
+  EXPECT_EQ(Values({"9007199254740993", "0.5"}, options), "double: 9.007199254740992e+15 | 0.5");
   EXPECT_EQ(Values({"0.1234567890123456789"}, options), "double: 0.12345678901234568");
   EXPECT_EQ(Values({"18446744073709551616"}, options), "double: 1.8446744073709552e+19");
   EXPECT_EQ(Values({"1", "2"}, options), "int64: 1 | 2");
@@ -147,29 +147,29 @@ TEST_F(JsonColumnsTest, MixedKindsBecomeText) {
 TEST_F(JsonColumnsTest, NestedValuesKeepTheirShape) {
   EXPECT_EQ(Values({"{\"x\":1,\"y\":{\"z\":\"t\"}}", "null", "{\"y\":{},\"w\":true}"}),
             "struct<x: int64, y: struct<z: string>, w: bool>: "
-            "{x:int64 = 1, y:struct<z: string> = {z:string = \"t\"}, w:bool = null} | null | "
+            "{x:int64 = 1, y:struct<z: string> = {z:string = t}, w:bool = null} | null | "
             "{x:int64 = null, y:struct<z: string> = {z:string = null}, w:bool = true}");
   EXPECT_EQ(Values({"null", "[]", "[1]", "[null,2]"}),
             "list<element: int64>: null | list<element: int64>[] | list<element: int64>[1] | "
             "list<element: int64>[null, 2]");
   EXPECT_EQ(Values({"[{\"sku\":\"a\"}]", "[{\"qty\":2}]"}),
             "list<element: struct<sku: string, qty: int64>>: "
-            "list<element: struct<sku: string, qty: int64>>[{sku:string = \"a\", qty:int64 = "
+            "list<element: struct<sku: string, qty: int64>>[{sku:string = a, qty:int64 = "
             "null}] | list<element: struct<sku: string, qty: int64>>[{sku:string = null, "
             "qty:int64 = 2}]");
 }
 
 TEST_F(JsonColumnsTest, ConflictsInsideNestedValuesConcernTheInnerFieldOnly) {
   const std::string expected =
-      "list<element: string>: list<element: string>[\"1\", \"x\", \"{\"b\":2}\"] | "
-      "list<element: string>[\"{\"b\":3}\"]";
+      "list<element: string>: list<element: string>[1, x, {\"b\":2}] | "
+      "list<element: string>[{\"b\":3}]";
   EXPECT_EQ(Values({"[1,\"x\",{\"b\":2}]", "[{\"b\":3}]"}), expected);
   EXPECT_EQ(Values({"[{\"b\":3}]", "[1,\"x\",{\"b\":2}]"}),
-            "list<element: string>: list<element: string>[\"{\"b\":3}\"] | "
-            "list<element: string>[\"1\", \"x\", \"{\"b\":2}\"]");
+            "list<element: string>: list<element: string>[{\"b\":3}] | "
+            "list<element: string>[1, x, {\"b\":2}]");
   EXPECT_EQ(Values({"{\"a\":{\"b\":1},\"c\":7}", "{\"a\":5}", "null", "{\"c\":\"x\"}"}),
-            "struct<a: string, c: string>: {a:string = \"{\"b\":1}\", c:string = \"7\"} | "
-            "{a:string = \"5\", c:string = null} | null | {a:string = null, c:string = \"x\"}");
+            "struct<a: string, c: string>: {a:string = {\"b\":1}, c:string = 7} | "
+            "{a:string = 5, c:string = null} | null | {a:string = null, c:string = x}");
   // A stale column that meets a scalar at the top.
   EXPECT_EQ(Values({"{\"a\":{\"b\":1}}", "{\"a\":5}", "\"t\"", "{\"a\":6}"}),
             "string: {\"a\":{\"b\":1}} | {\"a\":5} | t | {\"a\":6}");
@@ -177,7 +177,7 @@ TEST_F(JsonColumnsTest, ConflictsInsideNestedValuesConcernTheInnerFieldOnly) {
 
 TEST_F(JsonColumnsTest, EmptyObjectsAndUntypedColumnsAreKept) {
   EXPECT_EQ(Values({"{}", "null"}), "string: {} | null");
-  EXPECT_EQ(Values({"{\"a\":{}}"}), "struct<a: string>: {a:string = \"{}\"}");
+  EXPECT_EQ(Values({"{\"a\":{}}"}), "struct<a: string>: {a:string = {}}");
   EXPECT_EQ(Values({"null", "null"}), "string: null | null");
   EXPECT_EQ(batch_.batch->schema()->field(0)->metadata()->Get("tarn.untyped").ValueOr(""), "true");
   EXPECT_EQ(columns_->column_set().columns[0].type.detail, FieldDetail::kUntyped);
@@ -188,7 +188,7 @@ TEST_F(JsonColumnsTest, DeepNestingBecomesText) {
   const JsonColumnsOptions options{.nesting_max = 2};
   EXPECT_EQ(Values({"{\"a\":{\"b\":{\"c\":1}}}"}, options),
             "struct<a: struct<b: string>>: "
-            "{a:struct<b: string> = {b:string = \"{\"c\":1}\"}}");
+            "{a:struct<b: string> = {b:string = {\"c\":1}}}");
 }
 
 TEST_F(JsonColumnsTest, ObjectsWithTooManyNamesBecomeText) {
@@ -245,8 +245,8 @@ TEST_F(JsonColumnsTest, InfersTimesOnRequest) {
             "string: 2026-01-31 12:00:00+02 | x | 2026-01-31");
   EXPECT_EQ(Values({"\"2026-01-31\"", "5"}, options), "string: 2026-01-31 | 5");
   EXPECT_EQ(Values({"[\"2026-01-31\"]", "[\"no\"]"}, options),
-            "list<element: string>: list<element: string>[\"2026-01-31\"] | "
-            "list<element: string>[\"no\"]");
+            "list<element: string>: list<element: string>[2026-01-31] | "
+            "list<element: string>[no]");
   EXPECT_EQ(Values({"\"2023-02-31\""}, options), "string: 2023-02-31");
   EXPECT_EQ(Values({"\"2026-01-31\""}), "string: 2026-01-31");
 }
@@ -300,7 +300,8 @@ INSTANTIATE_TEST_SUITE_P(
         DeclaredCase{"float", "1e39", ""}, DeclaredCase{"decimal(5,2)", "1.5", "1.50"},
         DeclaredCase{"decimal(5,2)", "\"-999.99\"", "-999.99"},
         DeclaredCase{"decimal(5,2)", "1.230", "1.23"}, DeclaredCase{"decimal(5,2)", "1.234", ""},
-        DeclaredCase{"decimal(5,2)", "1000", ""}, DeclaredCase{"decimal(38,0)", "1e37", "10000000000000000000000000000000000000"},
+        DeclaredCase{"decimal(5,2)", "1000", ""},
+        DeclaredCase{"decimal(38,0)", "1e37", "1" + std::string(37, '0')},
         DeclaredCase{"string", "1.50", "1.50"}, DeclaredCase{"string", "{\"a\": 1}", "{\"a\": 1}"},
         DeclaredCase{"string", "\"t\"", "t"}, DeclaredCase{"boolean", "false", "false"},
         DeclaredCase{"boolean", "\"true\"", "true"}, DeclaredCase{"boolean", "1", ""},
@@ -318,9 +319,10 @@ INSTANTIATE_TEST_SUITE_P(
         DeclaredCase{"array<int>", "[1,null]", "list<element: int32>[1, null]"},
         DeclaredCase{"array<int>", "[1,\"x\"]", ""},
         DeclaredCase{"struct<a: int, b: string>", "{\"B\":\"x\",\"c\":1}",
-                     "{a:int32 = null, b:string = \"x\"}"},
+                     "{a:int32 = null, b:string = x}"},
         DeclaredCase{"struct<a: int>", "{\"a\":\"x\"}", ""},
-        DeclaredCase{"map<string, long>", "{\"k\":1,\"k\":2}", "map<string, int64>[{key:string = \"k\", value:int64 = 2}]"},
+        DeclaredCase{"map<string, long>", "{\"k\":1,\"k\":2}",
+                     "map<string, int64>[{key:string = k, value:int64 = 2}]"},
         DeclaredCase{"map<int, string>", "{\"x\":\"y\"}", ""}));
 
 TEST_F(JsonColumnsTest, DeclaredUuidIsStoredAsSixteenBytes) {
@@ -467,7 +469,7 @@ TEST_F(JsonColumnsTest, NothingIsLostOnRandomRows) {
         const auto text = (*array->GetScalar(row))->ToString();
         if (value[0] == '[' || value[0] == '{') {
           EXPECT_EQ(text, value);
-        } else {
+        } else if (text != value) {
           EXPECT_EQ(nlohmann::json::parse(text, nullptr, false),
                     nlohmann::json::parse(value, nullptr, false))
               << text << " " << value;

@@ -1,7 +1,5 @@
 #include "tarn/format/json_tape.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include "tarn/base/check.h"
 #include "tarn/base/utf8.h"
 #include "tarn/format/json_escape.h"
+#include "tarn/format/json_index.h"
 
 namespace tarn::format {
 
@@ -106,22 +105,6 @@ inline bool ReadNumber(const char* p, const char* end, JsonNode& node) {
 }
 
 }  // namespace
-
-struct JsonTape::Stage1 {
-  std::unique_ptr<simdjson::internal::dom_parser_implementation> parser;
-  size_t capacity = 0;
-  simdjson::error_code error = simdjson::SUCCESS;
-
-  void Reserve(size_t size) {
-    if (parser != nullptr && capacity >= size) {
-      return;
-    }
-    capacity = std::max<size_t>(size + size / 2, 4096);
-    const auto made = simdjson::get_active_implementation()->create_dom_parser_implementation(
-        capacity, 4, parser);
-    TARN_CHECK(made == simdjson::SUCCESS);
-  }
-};
 
 // One document: the state of the walk over its structural characters.
 struct JsonTape::Walk {
@@ -310,7 +293,7 @@ member:
   goto value;
 }
 
-JsonTape::JsonTape(JsonLimits limits) : limits_(limits), stage1_(std::make_unique<Stage1>()) {
+JsonTape::JsonTape(JsonLimits limits) : limits_(limits), index_(std::make_unique<JsonIndex>()) {
   limits_.max_record_bytes = std::min(limits_.max_record_bytes, kRecordBytesMax);
   stack_.resize(limits_.depth + 1U);
 }
@@ -322,26 +305,14 @@ bool JsonTape::Index(std::string_view window) {
   root_ = {};
   text_ = window.data();
   text_size_ = static_cast<uint32_t>(window.size());
-  Stage1& stage1 = *stage1_;
-  stage1.Reserve(window.size());
-  stage1.parser->n_structural_indexes = 0;
-  stage1.error = window.empty()
-                     ? simdjson::EMPTY
-                     : stage1.parser->stage1(reinterpret_cast<const uint8_t*>(window.data()),
-                                             window.size(), simdjson::stage1_mode::regular);
-  if (stage1.error == simdjson::EMPTY) {
-    stage1.parser->n_structural_indexes = 0;
-    stage1.error = simdjson::SUCCESS;
-  }
-  if (stage1.error != simdjson::SUCCESS) {
-    stage1.parser->n_structural_indexes = 0;
+  if (!index_->Find(window)) {
     return false;
   }
   // A node takes at least one structural character.
-  if (nodes_.size() < stage1.parser->n_structural_indexes) {
-    nodes_.resize(stage1.parser->n_structural_indexes + 64U);
+  if (nodes_.size() < index_->size()) {
+    nodes_.resize(index_->size() + 64U);
   }
-  escapes_ = memchr(window.data(), '\\', window.size()) != nullptr;
+  escapes_ = index_->has_backslash();
   if (escapes_ && unescaped_capacity_ < window.size()) {
     unescaped_capacity_ = window.size() + window.size() / 2;
     unescaped_ = std::make_unique_for_overwrite<char[]>(unescaped_capacity_);
@@ -350,16 +321,15 @@ bool JsonTape::Index(std::string_view window) {
 }
 
 JsonTape::Step JsonTape::ParseNext(uint32_t& cursor, RecordFailure& failure) {
-  const auto& parser = *stage1_->parser;
-  const uint32_t* const indexes = parser.structural_indexes.get();
+  const uint32_t* const indexes = index_->begin();
   root_ = {};
-  if (cursor >= parser.n_structural_indexes) {
+  if (cursor >= index_->size()) {
     return Step::kEnd;
   }
   Walk walk{.text = text_,
             .text_size = text_size_,
             .at = indexes + cursor,
-            .last = indexes + parser.n_structural_indexes,
+            .last = index_->end(),
             .out = nodes_.data(),
             .unescaped = unescaped_.get(),
             .escapes = escapes_,
@@ -375,18 +345,10 @@ JsonTape::Step JsonTape::ParseNext(uint32_t& cursor, RecordFailure& failure) {
 }
 
 uint32_t JsonTape::offset(uint32_t cursor) const {
-  const auto& parser = *stage1_->parser;
-  return cursor < parser.n_structural_indexes ? parser.structural_indexes[cursor] : text_size_;
+  return cursor < index_->size() ? (*index_)[cursor] : text_size_;
 }
 
-uint32_t JsonTape::CursorAt(uint32_t offset_bytes) const {
-  const auto& parser = *stage1_->parser;
-  const uint32_t* const begin = parser.structural_indexes.get();
-  const uint32_t* const end = begin + parser.n_structural_indexes;
-  return static_cast<uint32_t>(std::lower_bound(begin, end, offset_bytes) - begin);
-}
-
-RecordFailure JsonTape::Stage1Failure(std::string_view text) const {
+RecordFailure JsonTape::IndexFailure(std::string_view text) const {
   const std::optional<size_t> invalid = FindInvalidUtf8(text);
   if (invalid.has_value() && !EndsInsideSequence(text.substr(*invalid))) {
     return {RecordError::kBadUtf8, *invalid, "a byte that is not UTF-8"};
@@ -414,7 +376,7 @@ RecordFailure JsonTape::Parse(std::string_view text) {
             "longer than " + std::to_string(limits_.max_record_bytes) + " bytes"};
   }
   if (!Index(text)) {
-    return Stage1Failure(text);
+    return IndexFailure(text);
   }
   RecordFailure failure;
   uint32_t cursor = 0;

@@ -1,10 +1,10 @@
 // JsonTape: one parsed JSON document as a flat, reusable array of nodes, and JsonValue, a cursor
 // into it.
 //
-// Stage 1 of simdjson finds the structural characters and validates UTF-8; the walk over them is
-// ours: it checks the whole grammar, keeps the text of every number (nothing is rounded) and points
-// at strings in place, so that a document without escapes costs no copy. Neither parsing nor reading
-// allocates once the buffers have grown.
+// JsonIndex finds the structural characters and validates UTF-8; the walk over them checks the whole
+// grammar, keeps the text of every number (nothing is rounded) and points at strings in place, so
+// that a document without escapes costs no copy. Neither parsing nor reading allocates once the
+// buffers have grown.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +42,7 @@ struct JsonNode {
   [[nodiscard]] uint32_t next() const { return kind_and_next >> 4U; }
 };
 
+class JsonIndex;
 class JsonValue;
 
 /// A member of an object: its name (unescaped) and value.
@@ -126,19 +127,16 @@ class JsonTape {
   Step ParseNext(uint32_t& cursor, RecordFailure& failure);
   /// Offset in the window of structural character `cursor`; the window's size at the end.
   [[nodiscard]] uint32_t offset(uint32_t cursor) const;
-  /// First structural character at or after `offset_bytes`.
-  [[nodiscard]] uint32_t CursorAt(uint32_t offset_bytes) const;
   /// Offset one past the last byte of the document that ParseNext gave.
   [[nodiscard]] uint32_t document_end() const { return document_end_; }
 
  private:
   struct Walk;
-  struct Stage1;
 
-  RecordFailure Stage1Failure(std::string_view text) const;
+  RecordFailure IndexFailure(std::string_view text) const;
 
   JsonLimits limits_;
-  std::unique_ptr<Stage1> stage1_;
+  std::unique_ptr<JsonIndex> index_;
   std::vector<JsonNode> nodes_;
   std::vector<uint32_t> stack_;
   std::unique_ptr<char[]> unescaped_;

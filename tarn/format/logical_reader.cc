@@ -255,11 +255,7 @@ bool ReadMap(ReadContext& context, ColumnNode& node, const LogicalField& field, 
   if (node.kind != ColumnKind::kMap || node.children[0]->kind != ColumnKind::kString) {
     return false;
   }
-  for (const JsonMember member : value.members()) {
-    if (value.Find(member.name).text().data() != member.value.text().data()) {
-      ++context.counters.repeated_members;
-      continue;  // The last of repeated keys wins.
-    }
+  for (const JsonMember& member : LastMembers(context, value)) {
     node.children[0]->PushBytes(member.name);
     ReadLogical(context, *node.children[1], field.children[0], member.value, depth + 1);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "tarn/format/time_text.h"
 
@@ -407,6 +408,21 @@ ColumnNode* LookUpMember(ColumnNode& parent, size_t& hint, std::string_view name
   ColumnNode* node = parent.AddMember(name, name, limit);
   hint = parent.spellings.size();
   return node;
+}
+
+std::vector<JsonMember> LastMembers(ReadContext& context, JsonValue object) {
+  std::vector<JsonMember> members;
+  std::unordered_map<std::string_view, size_t> places;
+  for (const JsonMember member : object.members()) {
+    const auto [place, added] = places.emplace(member.name, members.size());
+    if (added) {
+      members.push_back(member);
+    } else {
+      ++context.counters.repeated_members;
+      members[place->second] = member;
+    }
+  }
+  return members;
 }
 
 const LogicalField* FindField(const std::vector<LogicalField>& fields, size_t& hint,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tarn/format/column_node.h"
 #include "tarn/format/json_columns.h"
@@ -58,6 +59,9 @@ void ReadLogical(ReadContext& context, ColumnNode& node, const LogicalField& fie
 /// Appends `value` to a declared column. False: it does not fit, `context.mismatch` says why, and
 /// `node` may hold a part of it, which the caller drops.
 bool ReadDeclared(ReadContext& context, ColumnNode& node, JsonValue value);
+
+/// Members of an object without those that a later one of the same name replaces (counted).
+std::vector<JsonMember> LastMembers(ReadContext& context, JsonValue object);
 
 /// The field of that name, from position `hint` on first; null when there is none.
 const LogicalField* FindField(const std::vector<LogicalField>& fields, size_t& hint,
