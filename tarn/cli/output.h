@@ -27,6 +27,13 @@ std::string FormatTable(const Table& table);
 /// Control characters, DEL and backslash as \n, \t, \xNN, \\; UTF-8 stays.
 std::string EscapeForTerminal(std::string_view text);
 
+/// Rows of an array of objects, one column per member; missing members are empty cells.
+Table TableOf(const nlohmann::json& objects, const std::vector<std::string>& columns);
+/// Two columns: the members of one object and their values.
+Table FieldsOf(const nlohmann::json& object);
+/// Strings as they are, null as nothing, the rest as JSON.
+std::string CellOf(const nlohmann::json& value);
+
 /// Standard output of one command. One owner thread.
 class Output {
  public:

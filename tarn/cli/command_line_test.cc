@@ -1,0 +1,196 @@
+#include "tarn/cli/command_line.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "tarn/cli/exit_code.h"
+#include "tarn/cli/scripted_server.h"
+#include "test/support/matchers.h"
+#include "test/support/temporary_directory.h"
+
+namespace tarn::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Outcome {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome RunCommand(std::vector<std::string> arguments, const Callbacks& callbacks = {}) {
+  arguments.insert(arguments.begin(), "tarn");
+  std::vector<const char*> argv;
+  for (const std::string& argument : arguments) {
+    argv.push_back(argument.c_str());
+  }
+  Outcome outcome;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  outcome.exit_code = Run(static_cast<int>(argv.size()), argv.data(), callbacks);
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+/// A dataset "p/d" with one open transaction at a time.
+ScriptedAnswer DatasetScript(const SeenRequest& request) {
+  const auto contains = [&](std::string_view text) {
+    return request.target.find(text) != std::string::npos;
+  };
+  if (contains("/resources?path=")) {
+    return contains("p%2Fd")
+               ? ScriptedAnswer{.body = R"({"rid":"ri.d"})"}
+               : ScriptedAnswer{.status = 404, .body = R"({"error":{"name":"PathNotFound",
+                                                          "message":"nothing there"}})"};
+  }
+  if (contains("/upload")) {
+    return contains("clash")
+               ? ScriptedAnswer{.status = 409, .body = R"({"errorName":"Clash","parameters":{}})"}
+               : ScriptedAnswer{.body = R"({"path":"f","sizeBytes":"3"})"};
+  }
+  if (contains("/transactions/ri.t/") || contains("/transactions?") ||
+      request.target.ends_with("/transactions")) {
+    return {.body = R"({"rid":"ri.t","status":"COMMITTED"})"};
+  }
+  if (contains("/files?") || request.target.ends_with("/files")) {
+    return contains("pageToken") ? ScriptedAnswer{.body = R"({"data":[{"path":"b"}]})"}
+                                 : ScriptedAnswer{.body = R"({"data":[{"path":"a\u001b"}],
+                                                              "nextPageToken":"n/+"})"};
+  }
+  return {.status = 404, .body = "{}"};
+}
+
+TEST(CommandLineTest, UsageErrorsAreTwo) {
+  EXPECT_EQ(RunCommand({}).exit_code, 2);
+  EXPECT_EQ(RunCommand({"frobnicate"}).exit_code, 2);
+  EXPECT_EQ(RunCommand({"dataset", "put"}).exit_code, 2);
+  EXPECT_EQ(RunCommand({"sql", "SELECT 1", "--format", "xml"}).exit_code, 2);
+  const Outcome outcome = RunCommand({"dataset", "create", "no-slash"});
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, testing::StartsWith("tarn: "));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(CommandLineTest, HelpAndVersion) {
+  const Outcome help = RunCommand({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* command : {"serve", "run", "dataset", "sql", "pipeline", "task", "status",
+                              "table", "view", "user", "token", "version"}) {
+    EXPECT_THAT(help.out, testing::HasSubstr(command));
+  }
+  EXPECT_TRUE(json::parse(RunCommand({"version", "--json"}).out).contains("version"));
+}
+
+TEST(CommandLineTest, ServeIsACallback) {
+  ServeOptions seen;
+  const Callbacks callbacks{.serve = [&seen](const ServeOptions& options) {
+    seen = options;
+    return Status::Unavailable("port taken");
+  }};
+  const Outcome outcome =
+      RunCommand({"serve", "--home", "/h", "--listen", "127.0.0.1:0"}, callbacks);
+  EXPECT_EQ(outcome.exit_code, kExitTransient);
+  EXPECT_EQ(seen.home, "/h");
+  EXPECT_EQ(seen.listen, "127.0.0.1:0");
+  EXPECT_EQ(RunCommand({"serve"}).exit_code, kExitOther);
+}
+
+TEST(CommandLineTest, AnAbsentServerIsTransient) {
+  EXPECT_EQ(RunCommand({"status", "--url", "http://127.0.0.1:1"}).exit_code, kExitTransient);
+}
+
+TEST(CommandLineTest, PutUploadsInOneTransaction) {
+  ScriptedServer server(DatasetScript);
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() / "f") << "abc";
+  const Outcome outcome =
+      RunCommand({"--url", server.url(), "dataset", "put", "p/d", (directory.path() / "f").string(),
+                  "--branch", "a b/c", "--type", "APPEND", "--json"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["files"][0]["path"], "f");
+  EXPECT_EQ(server.lines(), (std::vector<std::string>{
+                                "GET /tarn/v1/resources?path=p%2Fd",
+                                "POST /api/v2/datasets/ri.d/transactions?branchName=a%20b%2Fc",
+                                "POST /api/v2/datasets/ri.d/files/f/upload?transactionRid=ri.t",
+                                "POST /api/v2/datasets/ri.d/transactions/ri.t/commit"}));
+  EXPECT_EQ(server.seen()[1].body, R"({"transactionType":"APPEND"})");
+  EXPECT_EQ(server.seen()[2].body, "abc");
+}
+
+TEST(CommandLineTest, AFailedPutAborts) {
+  ScriptedServer server(DatasetScript);
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() / "clash") << "abc";
+  const Outcome outcome = RunCommand(
+      {"--url", server.url(), "dataset", "put", "p/d", (directory.path() / "clash").string()});
+  EXPECT_EQ(outcome.exit_code, kExitConflict);
+  EXPECT_THAT(outcome.err, testing::HasSubstr("(Clash)"));
+  EXPECT_EQ(server.lines().back(), "POST /api/v2/datasets/ri.d/transactions/ri.t/abort");
+}
+
+TEST(CommandLineTest, ListingsFollowPagesAndEscape) {
+  ScriptedServer server(DatasetScript);
+  const Outcome text = RunCommand({"--url", server.url(), "dataset", "ls", "p/d", "pre/"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, testing::HasSubstr("a\\x1b"));
+  EXPECT_EQ(server.lines().back(),
+            "GET /api/v2/datasets/ri.d/files?pathPrefix=pre%2F&pageToken=n%2F%2B");
+  const Outcome listed = RunCommand({"--url", server.url(), "dataset", "ls", "ri.d", "--json"});
+  EXPECT_EQ(json::parse(listed.out).size(), 2U);
+}
+
+TEST(CommandLineTest, FailuresKeepTheirNameAndCode) {
+  ScriptedServer server(DatasetScript);
+  const Outcome text = RunCommand({"--url", server.url(), "dataset", "show", "p/none"});
+  EXPECT_EQ(text.exit_code, kExitNotFound);
+  EXPECT_EQ(text.err, "tarn: nothing there (PathNotFound)\n");
+  const Outcome structured =
+      RunCommand({"--url", server.url(), "dataset", "show", "p/none", "--json"});
+  EXPECT_EQ(structured.out, "");
+  EXPECT_EQ(json::parse(structured.err)["error"]["name"], "PathNotFound");
+}
+
+TEST(CommandLineTest, SqlPassesNumbersThroughUntouched) {
+  const std::string rows = R"([{"n":12345678901234567890.123456789012345678}])";
+  ScriptedServer server([&rows](const SeenRequest& request) {
+    return request.head.find("text/csv") != std::string::npos
+               ? ScriptedAnswer{.body = "n\n12345678901234567890.123456789012345678\n"}
+               : ScriptedAnswer{.body = rows};
+  });
+  EXPECT_EQ(RunCommand({"--url", server.url(), "sql", "SELECT n", "--json"}).out, rows + "\n");
+  EXPECT_EQ(RunCommand({"--url", server.url(), "sql", "SELECT n", "--at", "2026-01-01"}).out,
+            "n\n12345678901234567890.123456789012345678\n");
+  EXPECT_EQ(json::parse(server.seen()[1].body)["at"], "2026-01-01");
+}
+
+TEST(CommandLineTest, RunOnceFollowsToTheEnd) {
+  int polls = 0;
+  std::string end = R"({"state":"SUCCEEDED"})";
+  ScriptedServer server([&](const SeenRequest& request) {
+    if (request.target == "/tarn/v1/pipelines") {
+      return ScriptedAnswer{.body = R"({"name":"p q"})"};
+    }
+    if (request.target == "/tarn/v1/pipelines/p%20q:runOnce") {
+      return ScriptedAnswer{.body = R"({"runId":"r1"})"};
+    }
+    return ScriptedAnswer{.body = ++polls < 3 ? R"({"state":"RUNNING"})" : end};
+  });
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "p.yaml").string();
+  std::ofstream(file) << "pipeline: p q\n";
+  EXPECT_EQ(RunCommand({"--url", server.url(), "run", file, "--once"}).exit_code, 0);
+  EXPECT_EQ(server.seen()[0].body, "pipeline: p q\n");
+  end = R"({"state":"FAILED","error":{"task":"p q.t","name":"Corrupt","message":"bad file"}})";
+  const Outcome failed = RunCommand({"--url", server.url(), "run", file, "--once"});
+  EXPECT_EQ(failed.exit_code, kExitOther);
+  EXPECT_EQ(failed.err, "tarn: p q.t: bad file (Corrupt)\n");
+  EXPECT_EQ(RunCommand({"run", file + ".none"}).exit_code, kExitUsage);
+}
+
+}  // namespace
+}  // namespace tarn::cli

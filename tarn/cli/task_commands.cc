@@ -1,0 +1,92 @@
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tarn/cli/commands.h"
+
+namespace tarn::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct TaskOptions {
+  std::string task;
+  std::string type;
+  std::string from;
+  std::string to;
+  int64_t limit = 20;
+};
+
+std::string TaskTarget(const TaskOptions& options, std::string_view verb) {
+  return "/tarn/v1/tasks/" + EncodeUrl(options.task) + std::string(verb);
+}
+
+const std::vector<std::string> kStatusColumns = {"task",      "kind",        "state",
+                                                 "rows_in",   "rows_out",    "rejected",
+                                                 "unapplied", "lag_seconds", "last_error"};
+
+}  // namespace
+
+void AddTaskCommands(CLI::App& app, CommandContext& context) {
+  const auto options = std::make_shared<TaskOptions>();
+  CLI::App* const task = app.add_subcommand("task", "tasks of pipelines, named PIPELINE.TASK");
+  task->require_subcommand(1);
+  const auto add = [&context, options, task](const std::string& name, const std::string& help,
+                                             std::function<Status()> action) {
+    CLI::App* const sub = task->add_subcommand(name, help);
+    sub->add_option("task", options->task, "PIPELINE.TASK")->required();
+    sub->callback([&context, action = std::move(action)] { context.action = action; });
+    return sub;
+  };
+  const std::pair<const char*, const char*> verbs[] = {
+      {"prepare", "make the task's outputs"},
+      {"start", "run the task until it is stopped"},
+      {"stop", "stop the task after its current step"},
+      {"apply", "merge what has been landed now"},
+      {"recreate", "drop and make the task's outputs again"}};
+  for (const auto& [verb, help] : verbs) {
+    add(verb, help, [&context, options, verb = std::string(verb)] {
+      return CallAndShow(context, "POST", TaskTarget(*options, ":" + verb), json::object(), {});
+    });
+  }
+  CLI::App* const reload =
+      add("reload", "rebuild the target from the landed data", [&context, options] {
+        json body = json::object();
+        const std::pair<const char*, const std::string*> members[] = {
+            {"type", &options->type}, {"from", &options->from}, {"to", &options->to}};
+        for (const auto& [name, value] : members) {
+          if (!value->empty()) {
+            body[name] = *value;
+          }
+        }
+        return CallAndShow(context, "POST", TaskTarget(*options, ":reload"), body, {});
+      });
+  reload->add_option("--type", options->type,
+                     "compare_and_apply, compare_and_apply_without_deletes or drop_and_create");
+  reload->add_option("--from", options->from, "first landing transaction");
+  reload->add_option("--to", options->to, "last landing transaction");
+  CLI::App* const preview = add("preview", "rows as the mapping makes them", [&context, options] {
+    return CallAndShow(
+        context, "POST",
+        WithQuery(TaskTarget(*options, ":preview"), {{"limit", std::to_string(options->limit)}}),
+        json::object(), {});
+  });
+  preview->add_option("--limit", options->limit, "at most so many rows");
+  add("status", "state and counters of the task", [&context, options] {
+    return CallAndShow(context, "GET", TaskTarget(*options, ""), json(), {});
+  });
+}
+
+void AddStatusCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* const status = app.add_subcommand("status", "state of all tasks");
+  status->callback([&context] {
+    context.action = [&context]() -> Status {
+      TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
+      TARN_ASSIGN_OR_RETURN(const json document, client->GetJson("/tarn/v1/status"));
+      return context.Out().Show(document,
+                                TableOf(document.value("tasks", json::array()), kStatusColumns));
+    };
+  });
+}
+
+}  // namespace tarn::cli
