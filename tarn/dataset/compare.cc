@@ -110,7 +110,11 @@ Result<std::optional<FileDifference>> DifferenceAt(SqlTransaction& sql, const Pl
   }
   FileDifference difference;
   TARN_ASSIGN_OR_RETURN(difference.before, FindFile(sql, plan.from.view.lineage, change.path));
-  TARN_ASSIGN_OR_RETURN(difference.after, FindFile(sql, plan.to.view.lineage, change.path));
+  if (!in_to || !plan.only_from.empty()) {
+    TARN_ASSIGN_OR_RETURN(difference.after, FindFile(sql, plan.to.view.lineage, change.path));
+  } else if (!newest->removed()) {
+    difference.after = newest->file;  // The source is an ancestor: nothing in `to` is newer.
+  }
   if (SameContent(difference.before, difference.after)) {
     return std::optional<FileDifference>();
   }

@@ -27,7 +27,8 @@ using metastore::SqlValue;
 
 namespace {
 
-constexpr size_t kBatchFiles = 256;
+// A few milliseconds of write lock.
+constexpr size_t kBatchFiles = 512;
 constexpr size_t kIntervalsInSqlMax = 128;
 constexpr size_t kFirstIntervalArgument = 14;
 
@@ -254,32 +255,59 @@ Result<std::vector<std::string>> PresentPaths(SqlTransaction& sql, const Dataset
   return present;
 }
 
+// In the order of the table, so that a batch touches few pages. Stable: the newest of one path
+// stays the last.
+std::vector<const StoredFile*> SortedByPath(std::span<const StoredFile> files) {
+  std::vector<const StoredFile*> sorted;
+  sorted.reserve(files.size());
+  for (const StoredFile& file : files) {
+    sorted.push_back(&file);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const StoredFile* a, const StoredFile* b) { return a->path < b->path; });
+  return sorted;
+}
+
+struct Batch {
+  std::vector<const StoredFile*> files;
+  Timestamp now{};
+};
+
+Status PutFiles(SqlTransaction& sql, const DatasetRid& dataset, const TransactionRid& rid,
+                const Batch& batch) {
+  TARN_ASSIGN_OR_RETURN(const DatasetRow dataset_row, LoadDataset(sql, dataset));
+  TARN_ASSIGN_OR_RETURN(const TransactionRow row,
+                        LoadForFiles(sql, dataset_row, rid, /*removing=*/false));
+  RowWriter writer(sql, row, batch.now);
+  for (const StoredFile* file : batch.files) {
+    TARN_RETURN_IF_ERROR(writer.Put(*file));
+  }
+  return SaveCounters(sql, row, writer.counters(), batch.now);
+}
+
 }  // namespace
 
 Status DatasetStore::RegisterFiles(SqlTransaction& sql, const DatasetRid& dataset,
                                    const TransactionRid& rid, std::span<const StoredFile> files) {
   TARN_RETURN_IF_ERROR(CheckFiles(files));
-  TARN_ASSIGN_OR_RETURN(const DatasetRow dataset_row, LoadDataset(sql, dataset));
-  TARN_ASSIGN_OR_RETURN(const TransactionRow row,
-                        LoadForFiles(sql, dataset_row, rid, /*removing=*/false));
-  const Timestamp now = clock_.Now();
-  RowWriter writer(sql, row, now);
-  for (const StoredFile& file : files) {
-    TARN_RETURN_IF_ERROR(writer.Put(file));
-  }
-  return SaveCounters(sql, row, writer.counters(), now);
+  return PutFiles(sql, dataset, rid, {SortedByPath(files), clock_.Now()});
 }
 
 Status DatasetStore::RegisterFiles(const DatasetRid& dataset, const TransactionRid& rid,
                                    std::span<const StoredFile> files) {
   TARN_RETURN_IF_ERROR(CheckFiles(files));
+  const std::vector<const StoredFile*> sorted = SortedByPath(files);
+  size_t begin = 0;
   do {
-    const std::span<const StoredFile> batch = files.first(std::min(files.size(), kBatchFiles));
-    TARN_RETURN_IF_ERROR(database_.Write(
-        [&](SqlTransaction& sql) { return RegisterFiles(sql, dataset, rid, batch); },
-        Durability::kLazy));
-    files = files.subspan(batch.size());
-  } while (!files.empty());
+    const size_t end = std::min(sorted.size(), begin + kBatchFiles);
+    const Batch batch{.files = {sorted.begin() + static_cast<std::ptrdiff_t>(begin),
+                                sorted.begin() + static_cast<std::ptrdiff_t>(end)},
+                      .now = clock_.Now()};
+    TARN_RETURN_IF_ERROR(
+        database_.Write([&](SqlTransaction& sql) { return PutFiles(sql, dataset, rid, batch); },
+                        Durability::kLazy));
+    begin = end;
+  } while (begin < sorted.size());
   return Status::Ok();
 }
 
