@@ -34,8 +34,7 @@ Result<Field> FieldOf(const dataset::Field& from) {
   Field field;
   field.name = from.name;
   field.nullable = from.nullable;
-  TARN_ASSIGN_OR_RETURN(field.type.kind,
-                        format::ParseFieldKind(dataset::FieldTypeName(from.type)));
+  TARN_ASSIGN_OR_RETURN(field.type.kind, format::ParseFieldKind(dataset::FieldTypeName(from.type)));
   field.type.precision = from.precision;
   field.type.scale = from.scale;
   for (const dataset::Field& child : from.children) {
@@ -62,17 +61,16 @@ Result<ReaderPtr> OpenParquet(storage::ObjectStore& store, const StoreFile& file
   std::array<char, 4> magic{};
   TARN_ASSIGN_OR_RETURN(const size_t size, object->ReadAt(0, magic.size(), magic.data()));
   if (std::string_view(magic.data(), size) != kParquetMagic) {
-    return Status::InvalidArgument(fmt::format(
-        "file {} is not Parquet: SQL reads datasets of Parquet files only", file.path));
+    return Status::InvalidArgument(
+        fmt::format("file {} is not Parquet: SQL reads datasets of Parquet files only", file.path));
   }
   return format::ParquetReader::Open(std::move(object));
 }
 
 std::vector<Field>::iterator FindIgnoringCase(std::vector<Field>& fields, std::string_view name) {
   const std::string lower = engine::LowerCase(name);
-  return std::find_if(fields.begin(), fields.end(), [&](const Field& field) {
-    return engine::LowerCase(field.name) == lower;
-  });
+  return std::find_if(fields.begin(), fields.end(),
+                      [&](const Field& field) { return engine::LowerCase(field.name) == lower; });
 }
 
 // Adds the columns of one more file to those seen, in the widest types.

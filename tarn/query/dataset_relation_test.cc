@@ -101,15 +101,14 @@ TEST_F(DatasetRelationTest, BranchTransactionAndTimePickTheView) {
 }
 
 TEST_F(DatasetRelationTest, FilesThatAreNotParquetAreNamed) {
-  ASSERT_OK(storage::WriteObject(*warehouse_, "datasets/x", "id\n1\n",
-                                 storage::WriteMode::kOverwrite));
+  ASSERT_OK(
+      storage::WriteObject(*warehouse_, "datasets/x", "id\n1\n", storage::WriteMode::kOverwrite));
   dataset::StoredFile csv;
   csv.path = "part.csv";
   csv.location = "datasets/x";
   dataset::StoredFile marker = csv;
   marker.path = "out/_SUCCESS";
-  ASSERT_OK_AND_ASSIGN(const dataset::StoredFile good,
-                       WriteParquet("a.parquet", Longs("id", {1})));
+  ASSERT_OK_AND_ASSIGN(const dataset::StoredFile good, WriteParquet("a.parquet", Longs("id", {1})));
   ASSERT_OK(CommitFiles(dataset_, {good, marker}));
   const std::vector<json> rows = {{{"id", 1}}};
   EXPECT_THAT(Rows("SELECT * FROM landing.orders"), IsOkAndHolds(rows));

@@ -41,16 +41,16 @@ struct TestChange {
 class QueryFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(database_, metastore::SqliteDatabase::Open(
-                                        {.path = directory_.path() / "metastore.db"}));
+    ASSERT_OK_AND_ASSIGN(
+        database_, metastore::SqliteDatabase::Open({.path = directory_.path() / "metastore.db"}));
     for (const auto& migrations : {access::Migrations(), tree::Migrations(), dataset::Migrations(),
                                    catalog::Migrations(), lakehouse::Migrations()}) {
       ASSERT_OK(database_->Migrate(migrations));
     }
-    ASSERT_OK_AND_ASSIGN(warehouse_, storage::LocalStore::Open(
-                                         {.root = directory_.path() / "warehouse"}));
-    ASSERT_OK_AND_ASSIGN(
-        engine_, engine::Engine::Open({.allowed_directories = {warehouse_->root_path()}}));
+    ASSERT_OK_AND_ASSIGN(warehouse_,
+                         storage::LocalStore::Open({.root = directory_.path() / "warehouse"}));
+    ASSERT_OK_AND_ASSIGN(engine_,
+                         engine::Engine::Open({.allowed_directories = {warehouse_->root_path()}}));
     catalog_ = std::make_unique<catalog::Catalog>(
         catalog::CatalogOptions{},
         catalog::CatalogDeps{*database_, *warehouse_, tree_, uuids_, clock_});
@@ -73,11 +73,9 @@ class QueryFixture : public ::testing::Test {
     access::Principal principal;
     access::Directory directory(uuids_, clock_);
     EXPECT_OK(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
-      TARN_ASSIGN_OR_RETURN(const access::User user,
-                            directory.CreateUser(sql, {.username = name}));
-      principal = {.user_id = user.id,
-                   .username = user.username,
-                   .scopes = access::ScopeSet::All()};
+      TARN_ASSIGN_OR_RETURN(const access::User user, directory.CreateUser(sql, {.username = name}));
+      principal = {
+          .user_id = user.id, .username = user.username, .scopes = access::ScopeSet::All()};
       return Status::Ok();
     }));
     return principal;
@@ -216,12 +214,10 @@ class QueryFixture : public ::testing::Test {
     clock_.Advance(std::chrono::seconds(1));
     dataset::TransactionRid committed;
     TARN_RETURN_IF_ERROR(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
-      TARN_ASSIGN_OR_RETURN(const dataset::Transaction transaction,
-                            datasets_->CommitFiles(sql, {.dataset = rid,
-                                                         .branch = branch,
-                                                         .type = type,
-                                                         .files = files,
-                                                         .commit = {}}));
+      TARN_ASSIGN_OR_RETURN(
+          const dataset::Transaction transaction,
+          datasets_->CommitFiles(
+              sql, {.dataset = rid, .branch = branch, .type = type, .files = files, .commit = {}}));
       committed = transaction.rid;
       return Status::Ok();
     }));

@@ -71,9 +71,8 @@ Result<std::vector<Node>> FindByShortName(SqlTransaction& sql, const NameScope& 
       if (tree::IsFolderLike(node.type)) {
         folders.push_back(node.rid);
       } else if (IsReadable(node.type) && node.name == name) {
-        TARN_ASSIGN_OR_RETURN(
-            const access::Role role,
-            tree::RoleOn(sql, scope.authorizer, scope.principal, node.rid));
+        TARN_ASSIGN_OR_RETURN(const access::Role role,
+                              tree::RoleOn(sql, scope.authorizer, scope.principal, node.rid));
         if (role >= access::Role::kViewer) {
           found.push_back(node);
         }
@@ -88,8 +87,7 @@ Result<Node> GetByShortName(SqlTransaction& sql, const NameScope& scope, const s
   if (!scope.folders.empty()) {
     std::vector<std::string> levels = scope.folders;
     levels.push_back(name);
-    TARN_ASSIGN_OR_RETURN(const std::optional<Node> beside,
-                          FindBelow(sql, scope.project, levels));
+    TARN_ASSIGN_OR_RETURN(const std::optional<Node> beside, FindBelow(sql, scope.project, levels));
     if (beside) {
       return *beside;
     }
@@ -99,9 +97,8 @@ Result<Node> GetByShortName(SqlTransaction& sql, const NameScope& scope, const s
     return found.front();
   }
   if (found.empty()) {
-    return Status::NotFound(
-        fmt::format("\"{}\" does not exist: the project has no table, view or dataset of that name",
-                    name));
+    return Status::NotFound(fmt::format(
+        "\"{}\" does not exist: the project has no table, view or dataset of that name", name));
   }
   std::vector<std::string> paths;
   for (const Node& node : found) {
@@ -186,9 +183,10 @@ Result<Node> FindResource(SqlTransaction& sql, const NameScope& scope,
   }
   TARN_RETURN_IF_ERROR(allowed);
   if (!IsReadable(node.type)) {
-    return Status::InvalidArgument(fmt::format("{} is a {}: only tables, views and datasets can be "
-                                               "read",
-                                               Joined(parts), tree::NodeTypeName(node.type)));
+    return Status::InvalidArgument(
+        fmt::format("{} is a {}: only tables, views and datasets can be "
+                    "read",
+                    Joined(parts), tree::NodeTypeName(node.type)));
   }
   TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located, tree::LocateNode(sql, node.rid));
   if (located.trash_status != tree::TrashStatus::kNotTrashed) {

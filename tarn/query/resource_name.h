@@ -21,14 +21,14 @@ Result<tree::Node> FindProject(metastore::SqlTransaction& sql, std::string_view 
 struct NameScope {
   const access::Principal& principal;
   access::Authorizer& authorizer;
-  Rid project;                       // Of the request, or of the view that has the name.
+  Rid project;                         // Of the request, or of the view that has the name.
   std::vector<std::string> folders{};  // Looked at first for short names; of a stored view.
   access::Scope needed = access::Scope::kSqlQueriesExecute;
 };
 
 /// The dataset, table or view behind the parts of a name, which the principal may view:
-/// project.folder.name, folder.name (nested folders: one part each), a RID, "/Space/project/…/name",
-/// or a name that only one resource of the project has.
+/// project.folder.name, folder.name (nested folders: one part each), a RID,
+/// "/Space/project/…/name", or a name that only one resource of the project has.
 ///
 /// Errors: kNotFound saying what is missing, the same for what the principal may not see;
 /// kInvalidArgument when a short name fits several, naming them; kPermissionDenied when the token

@@ -12,12 +12,10 @@ class ResourceNameTest : public QueryFixture {
                           std::vector<std::string> folders = {}) {
     std::optional<Result<tree::Node>> found;
     const Status status = database_->Read([&](metastore::SqlTransaction& sql) {
-      found = FindResource(sql,
-                           {.principal = admin_,
-                            .authorizer = authorizer_,
-                            .project = project_,
-                            .folders = folders},
-                           parts);
+      found = FindResource(
+          sql,
+          {.principal = admin_, .authorizer = authorizer_, .project = project_, .folders = folders},
+          parts);
       return Status::Ok();
     });
     return status.ok() ? *found : Result<tree::Node>(status);
@@ -32,7 +30,8 @@ class ResourceNameTest : public QueryFixture {
     return status.ok() ? *found : Result<tree::Node>(status);
   }
 
-  Status Make(const Rid& parent, const std::string& name, tree::NodeType type, Rid* made = nullptr) {
+  Status Make(const Rid& parent, const std::string& name, tree::NodeType type,
+              Rid* made = nullptr) {
     return database_->Write([&](metastore::SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(
           const tree::Node node,

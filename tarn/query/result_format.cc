@@ -96,8 +96,8 @@ Status WriteResult(RunningQuery& query, ResultFormat format, const ByteSink& sin
       engine::MakeRowWriter(
           format == ResultFormat::kJson ? engine::RowFormat::kJson : engine::RowFormat::kCsv,
           query.schema(), sink));
-  TARN_RETURN_IF_ERROR(VisitBatches(
-      query, [&](const arrow::RecordBatch& batch) { return writer->Write(batch); }));
+  TARN_RETURN_IF_ERROR(
+      VisitBatches(query, [&](const arrow::RecordBatch& batch) { return writer->Write(batch); }));
   return writer->Finish();
 }
 

@@ -42,7 +42,7 @@ struct Reference {
 // The user's SELECT, or the text of a stored view.
 struct Statement {
   engine::SelectStatement checked;
-  std::vector<size_t> references;  // One per table of `checked`.
+  std::vector<size_t> references;    // One per table of `checked`.
   std::vector<std::string> columns;  // Names that a stored view gives its columns.
 };
 
@@ -51,8 +51,7 @@ std::string NameOf(const Reference& reference) {
 }
 
 Result<PointInTime> PointOf(const engine::TableReference& table, const PointInTime& otherwise) {
-  return table.at_value.empty() ? Result<PointInTime>(otherwise)
-                                : ParsePointInTime(table.at_value);
+  return table.at_value.empty() ? Result<PointInTime>(otherwise) : ParsePointInTime(table.at_value);
 }
 
 // Finds out what a statement reads, pins it, and makes the relations of its session.
@@ -119,13 +118,12 @@ class QueryPlanner {
                               .authorizer = deps_.authorizer,
                               .project = reference.project,
                               .folders = reference.folders};
-        TARN_ASSIGN_OR_RETURN(reference.node,
-                              FindResource(sql, scope, reference.written.name));
+        TARN_ASSIGN_OR_RETURN(reference.node, FindResource(sql, scope, reference.written.name));
         if (reference.node.type != tree::NodeType::kDataset) {
           TARN_ASSIGN_OR_RETURN(reference.object, catalog::FindObject(sql, reference.node.rid));
           if (!reference.object) {
-            return Status::NotFound(fmt::format("{} does not exist in the catalog any more",
-                                                NameOf(reference)));
+            return Status::NotFound(
+                fmt::format("{} does not exist in the catalog any more", NameOf(reference)));
           }
         }
       }
@@ -162,9 +160,8 @@ class QueryPlanner {
           "view {} has no text for the dialect duckdb: replace it with one that has", name));
     }
     if (reference.depth == kViewDepthMax) {
-      return Status::InvalidArgument(
-          fmt::format("view {}: views are more than {} deep inside each other", name,
-                      kViewDepthMax));
+      return Status::InvalidArgument(fmt::format(
+          "view {}: views are more than {} deep inside each other", name, kViewDepthMax));
     }
     if (std::holds_alternative<SnapshotId>(reference.point)) {
       return Status::InvalidArgument(
@@ -180,8 +177,10 @@ class QueryPlanner {
         columns.push_back(engine::QuoteName(field.name));
       }
     }
-    Reference context{.project = {}, .folders = version.default_namespace,
-                      .point = reference.point, .depth = reference.depth + 1};
+    Reference context{.project = {},
+                      .folders = version.default_namespace,
+                      .point = reference.point,
+                      .depth = reference.depth + 1};
     TARN_RETURN_IF_ERROR(database().Read([&](SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located,
                             tree::LocateNode(sql, reference.node.rid));
@@ -206,8 +205,8 @@ class QueryPlanner {
           TARN_ASSIGN_OR_RETURN(table, catalog::FindObject(sql, reference.node.rid));
         }
         if (!table || table->kind != catalog::ObjectKind::kTable) {
-          return Status::NotFound(fmt::format("the table behind {} does not exist any more",
-                                              NameOf(reference)));
+          return Status::NotFound(
+              fmt::format("the table behind {} does not exist any more", NameOf(reference)));
         }
         reference.object = std::move(table);
       }
@@ -219,9 +218,8 @@ class QueryPlanner {
                                                                     const Reference& reference) {
     TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located,
                           tree::LocateNode(sql, reference.node.rid));
-    TARN_ASSIGN_OR_RETURN(
-        const std::optional<tree::Node> folder,
-        tree::FindChild(sql, located.project, reference.origin->internal_schema));
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                          tree::FindChild(sql, located.project, reference.origin->internal_schema));
     if (!folder) {
       return std::optional<catalog::CatalogObject>();
     }

@@ -56,8 +56,8 @@ class RunSqlTest : public QueryFixture {
         iceberg::ApplyViewUpdates(
             nullptr,
             {iceberg::table_update::AssignUuid{.uuid = uuid},
-             iceberg::table_update::SetLocation{
-                 .location = storage::UriOf(*warehouse_, "views/" + uuid)},
+             iceberg::table_update::SetLocation{.location =
+                                                    storage::UriOf(*warehouse_, "views/" + uuid)},
              iceberg::table_update::SetProperties{
                  .updates = {{"tarn.view", "current"}, {"tarn.internal-table", "forged"}}},
              iceberg::table_update::AddSchema{.schema = schema, .last_column_id = {}},
@@ -83,8 +83,8 @@ class RunSqlTest : public QueryFixture {
 
 TEST_F(RunSqlTest, NamesOfEveryFormMeanTheTable) {
   const std::vector<json> two = {{{"n", 2}}};
-  for (const char* name : {"shop.orders", "\"default\".shop.orders", "orders",
-                           "\"/Default/default/shop/orders\""}) {
+  for (const char* name :
+       {"shop.orders", "\"default\".shop.orders", "orders", "\"/Default/default/shop/orders\""}) {
     EXPECT_THAT(Rows(std::string("SELECT count(*) AS n FROM ") + name), IsOkAndHolds(two)) << name;
   }
   ASSERT_OK_AND_ASSIGN(
@@ -152,8 +152,8 @@ TEST_F(RunSqlTest, ViewerOfAViewNeedsNotSeeTheInternalTable) {
 TEST_F(RunSqlTest, StoredViewRunsItsTextWithTheRightsOfTheReader) {
   ASSERT_OK(MakeView("big", "SELECT id AS x, id * 10 AS y FROM orders WHERE id > 1", "duckdb",
                      {"key", "tenfold"}));
-  ASSERT_OK(MakeView("peek", "SELECT count(*) AS n FROM shop_internal.orders_internal", "duckdb",
-                     {"n"}));
+  ASSERT_OK(
+      MakeView("peek", "SELECT count(*) AS n FROM shop_internal.orders_internal", "duckdb", {"n"}));
   ASSERT_OK(MakeView("outer_view", "SELECT tenfold FROM big", "duckdb", {"tenfold"}));
   ASSERT_OK(MakeView("round", "SELECT n FROM round", "duckdb", {"n"}));
   ASSERT_OK(MakeView("sparkling", "SELECT 1", "spark", {"n"}));
@@ -162,8 +162,7 @@ TEST_F(RunSqlTest, StoredViewRunsItsTextWithTheRightsOfTheReader) {
   const std::vector<json> outer = {{{"tenfold", 20}}};
   EXPECT_THAT(Rows("SELECT * FROM shop.outer_view"), IsOkAndHolds(outer));
   EXPECT_THAT(Rows("SELECT * FROM shop.round"), FailsWith(ErrorCode::kInvalidArgument, "deep"));
-  EXPECT_THAT(Rows("SELECT * FROM shop.sparkling"),
-              FailsWith(ErrorCode::kUnimplemented, "duckdb"));
+  EXPECT_THAT(Rows("SELECT * FROM shop.sparkling"), FailsWith(ErrorCode::kUnimplemented, "duckdb"));
   EXPECT_OK(Rows("SELECT * FROM shop.peek"));
   const access::Principal user = MakeUser("vera");
   ASSERT_OK(Grant("shop", user, access::Role::kViewer));

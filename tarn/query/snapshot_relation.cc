@@ -2,14 +2,13 @@
 
 #include <arrow/api.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/engine/quoting.h"
 #include "tarn/engine/scan_sql.h"
 #include "tarn/iceberg/json.h"
 #include "tarn/lakehouse/table_files.h"
-
-#include <nlohmann/json.hpp>
 
 namespace tarn::query {
 
@@ -92,7 +91,8 @@ class DeletedRows {
     const std::shared_ptr<arrow::Schema> schema = arrow::schema(
         {arrow::field("file_index", arrow::int64()), arrow::field("pos", arrow::int64())});
     return session.RegisterBatches(
-        name, schema, {arrow::RecordBatch::Make(schema, count, {std::move(files), std::move(positions)})});
+        name, schema,
+        {arrow::RecordBatch::Make(schema, count, {std::move(files), std::move(positions)})});
   }
 
  private:

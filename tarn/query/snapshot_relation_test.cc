@@ -56,18 +56,18 @@ TEST_F(SnapshotRelationTest, OtherTypesAndFormatsAreRefused) {
   ASSERT_OK_AND_ASSIGN(const auto session, engine_->OpenSession());
   iceberg::Type variant;
   variant.id = iceberg::TypeId::kVariant;
-  EXPECT_THAT(MakeSnapshotRelation(
-                  *session, *warehouse_,
-                  {.name = "v", .columns = {Column(1, "shape", variant)}, .files = {}}),
-              FailsWith(ErrorCode::kUnimplemented, "shape"));
+  EXPECT_THAT(
+      MakeSnapshotRelation(*session, *warehouse_,
+                           {.name = "v", .columns = {Column(1, "shape", variant)}, .files = {}}),
+      FailsWith(ErrorCode::kUnimplemented, "shape"));
   std::vector<iceberg::FileScanTask> tasks(1);
   tasks[0].file.file_path = "file:///x.orc";
   tasks[0].file.file_format = "ORC";
-  EXPECT_THAT(MakeSnapshotRelation(*session, *warehouse_,
-                                   {.name = "v",
-                                    .columns = {Column(1, "id", iceberg::Type::Long())},
-                                    .files = tasks}),
-              FailsWith(ErrorCode::kUnimplemented, "file:///x.orc"));
+  EXPECT_THAT(
+      MakeSnapshotRelation(
+          *session, *warehouse_,
+          {.name = "v", .columns = {Column(1, "id", iceberg::Type::Long())}, .files = tasks}),
+      FailsWith(ErrorCode::kUnimplemented, "file:///x.orc"));
 }
 
 }  // namespace

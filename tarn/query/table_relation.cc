@@ -42,15 +42,17 @@ const Snapshot* FindInput(const TableMetadata& metadata, const std::string& tran
 
 Status PointMissing(std::string message, std::string_view history_view) {
   if (!history_view.empty()) {
-    message += fmt::format("; older states are in the history view {}: ask for rows with "
-                           "hdr__from_timestamp <= T and (hdr__to_timestamp is null or > T)",
-                           history_view);
+    message += fmt::format(
+        "; older states are in the history view {}: ask for rows with "
+        "hdr__from_timestamp <= T and (hdr__to_timestamp is null or > T)",
+        history_view);
   }
   return Status::NotFound(std::move(message));
 }
 
 // Columns of an internal table that a part of the view reads, header columns first.
-std::vector<SchemaField> ColumnsOf(const Schema& schema, std::initializer_list<HeaderColumn> headers) {
+std::vector<SchemaField> ColumnsOf(const Schema& schema,
+                                   std::initializer_list<HeaderColumn> headers) {
   std::vector<SchemaField> columns;
   for (const HeaderColumn header : headers) {
     if (const SchemaField* field = schema.FindField(lakehouse::Spec(header).field_id)) {
@@ -131,19 +133,17 @@ class TargetView {
         MakeSource("current", files.current,
                    {HeaderColumn::kKeyHash, HeaderColumn::kOperation, HeaderColumn::kFromTimestamp,
                     HeaderColumn::kModifiedTimestamp}));
-    TARN_ASSIGN_OR_RETURN(
-        sources.changes,
-        MakeSource("changes", files.changes,
-                   {HeaderColumn::kKeyHash, HeaderColumn::kOperation, HeaderColumn::kTimestamp,
-                    HeaderColumn::kChangeIdentifier}));
+    TARN_ASSIGN_OR_RETURN(sources.changes,
+                          MakeSource("changes", files.changes,
+                                     {HeaderColumn::kKeyHash, HeaderColumn::kOperation,
+                                      HeaderColumn::kTimestamp, HeaderColumn::kChangeIdentifier}));
     if (relation_.origin->view == TableView::kHistory) {
-      TARN_ASSIGN_OR_RETURN(
-          sources.prior,
-          MakeSource("prior", files.prior,
-                     {HeaderColumn::kKeyHash, HeaderColumn::kOperation,
-                      HeaderColumn::kFromTimestamp, HeaderColumn::kToTimestamp,
-                      HeaderColumn::kWasCurrentFromTimestamp,
-                      HeaderColumn::kWasCurrentToTimestamp}));
+      TARN_ASSIGN_OR_RETURN(sources.prior,
+                            MakeSource("prior", files.prior,
+                                       {HeaderColumn::kKeyHash, HeaderColumn::kOperation,
+                                        HeaderColumn::kFromTimestamp, HeaderColumn::kToTimestamp,
+                                        HeaderColumn::kWasCurrentFromTimestamp,
+                                        HeaderColumn::kWasCurrentToTimestamp}));
     }
     return sources;
   }
@@ -175,10 +175,9 @@ Status MakePlainTable(engine::Session& session, catalog::Catalog& catalog,
         tasks, iceberg::PlanScan(catalog.deps().warehouse, catalog.manifest_cache(), metadata,
                                  snapshot->snapshot_id, iceberg::Expression::True(), {}));
   }
-  return MakeSnapshotRelation(session, catalog.deps().warehouse,
-                              {.name = relation.name,
-                               .columns = SchemaAt(relation, snapshot).fields,
-                               .files = tasks});
+  return MakeSnapshotRelation(
+      session, catalog.deps().warehouse,
+      {.name = relation.name, .columns = SchemaAt(relation, snapshot).fields, .files = tasks});
 }
 
 }  // namespace
@@ -188,9 +187,9 @@ Result<const Snapshot*> PinSnapshot(const TableMetadata& metadata, const PointIn
   if (const auto* id = std::get_if<SnapshotId>(&point)) {
     const Snapshot* snapshot = metadata.FindSnapshot(id->value);
     if (snapshot == nullptr) {
-      return PointMissing(fmt::format("snapshot {} is not kept any more, or was never there",
-                                      id->value),
-                          history_view);
+      return PointMissing(
+          fmt::format("snapshot {} is not kept any more, or was never there", id->value),
+          history_view);
     }
     return snapshot;
   }
@@ -204,10 +203,9 @@ Result<const Snapshot*> PinSnapshot(const TableMetadata& metadata, const PointIn
   if (const auto* transaction = std::get_if<dataset::TransactionRid>(&point)) {
     const Snapshot* snapshot = FindInput(metadata, transaction->ToString());
     if (snapshot == nullptr) {
-      return PointMissing(
-          fmt::format("no kept snapshot ends with the landing transaction {}",
-                      transaction->ToString()),
-          history_view);
+      return PointMissing(fmt::format("no kept snapshot ends with the landing transaction {}",
+                                      transaction->ToString()),
+                          history_view);
     }
     return snapshot;
   }
@@ -221,9 +219,8 @@ Status MakeTableRelation(engine::Session& session, catalog::Catalog& catalog,
   if (!snapshot.ok()) {
     return snapshot.status().WithContext(relation.written);
   }
-  const Status made = relation.origin
-                          ? TargetView(session, catalog, relation, *snapshot).Make()
-                          : MakePlainTable(session, catalog, relation, *snapshot);
+  const Status made = relation.origin ? TargetView(session, catalog, relation, *snapshot).Make()
+                                      : MakePlainTable(session, catalog, relation, *snapshot);
   return made.ok() ? made : made.WithContext(relation.written);
 }
 

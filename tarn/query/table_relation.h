@@ -24,8 +24,8 @@ Result<const iceberg::Snapshot*> PinSnapshot(const iceberg::TableMetadata& metad
                                              std::string_view history_view);
 
 struct TableRelation {
-  std::string name;           // Of the temporary view to make; more may be made beside it.
-  std::string written;        // The table or view as the reader calls it, for messages.
+  std::string name;     // Of the temporary view to make; more may be made beside it.
+  std::string written;  // The table or view as the reader calls it, for messages.
   catalog::TableMetadataPtr metadata;
   PointInTime point;
   /// What a view of a target shows of its internal table; empty = the table itself.

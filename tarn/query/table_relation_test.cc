@@ -1,6 +1,5 @@
 #include "tarn/query/table_relation.h"
 
-#include <iostream>
 #include <map>
 #include <random>
 
@@ -43,7 +42,9 @@ class Model {
     }
     ModelVersion next{.name = change.name,
                       .region = change.region,
-                      .operation = change.operation == Operation::kLoad ? "L" : live ? "U" : "I",
+                      .operation = change.operation == Operation::kLoad ? "L"
+                                   : live                               ? "U"
+                                                                        : "I",
                       .from_ms = change.time_ms};
     if (key.current) {
       next.from_ms = std::max(next.from_ms, key.current->from_ms);
@@ -182,7 +183,7 @@ class TableRelationModelTest : public QueryFixture,
   }
 
   void RunHistory(uint64_t seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+    SCOPED_TRACE("TARN_TEST_SEED=" + std::to_string(seed));
     std::mt19937_64 random(seed);
     lakehouse::TableSpec spec = MakeSpec("orders");
     spec.fold = GetParam().fold;
@@ -225,7 +226,7 @@ class TableRelationModelTest : public QueryFixture,
 TEST_P(TableRelationModelTest, ViewsShowWhatTheRulesSayBeforeAndAfterApplies) {
   const char* const given = std::getenv("TARN_TEST_SEED");
   const uint64_t seed = given != nullptr ? std::stoull(given) : std::random_device{}();
-  std::cerr << "TARN_TEST_SEED=" << seed << "\n";
+  RecordProperty("seed", std::to_string(seed));
   RunHistory(seed);
 }
 
@@ -239,9 +240,8 @@ INSTANTIATE_TEST_SUITE_P(
         ModelCase{.name = "HistoryNullKeys",
                   .fold = {.history = true},
                   .null_keys = lakehouse::NullKeys::kAllowed},
-        ModelCase{.name = "HistoryPartitioned",
-                  .fold = {.history = true},
-                  .partition_by = {"region"}},
+        ModelCase{
+            .name = "HistoryPartitioned", .fold = {.history = true}, .partition_by = {"region"}},
         ModelCase{.name = "SoftDeleteNullKeysPartitioned",
                   .fold = {.history = true, .soft_delete = true},
                   .null_keys = lakehouse::NullKeys::kAllowed,
@@ -354,8 +354,7 @@ TEST_F(TableRelationTest, NewColumnIsNullInOlderRows) {
   price.type = iceberg::Type::Decimal(10, 2);
   wider.fields.push_back(price);
   ASSERT_OK(table->EnsureColumns(wider));
-  const std::vector<json> rows = {
-      {{"id", 1}, {"name", "a"}, {"region", "eu"}, {"price", nullptr}}};
+  const std::vector<json> rows = {{{"id", 1}, {"name", "a"}, {"region", "eu"}, {"price", nullptr}}};
   EXPECT_THAT(Rows(kCurrentSql), IsOkAndHolds(rows));
   const std::vector<json> then = {{{"id", 1}, {"name", "a"}, {"region", "eu"}}};
   EXPECT_THAT(Rows(kCurrentSql, std::to_string(old)), IsOkAndHolds(then));
