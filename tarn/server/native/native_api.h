@@ -26,9 +26,7 @@ struct NativeApi {
   const NativeDeps deps;
   Runs runs;
 
-  [[nodiscard]] metastore::Database& database() const {
-    return deps.query.catalog.deps().database;
-  }
+  [[nodiscard]] metastore::Database& database() const { return deps.query.catalog.deps().database; }
   [[nodiscard]] const Clock& clock() const { return deps.query.catalog.deps().clock; }
   [[nodiscard]] UuidGenerator& uuids() const { return deps.query.catalog.deps().uuids; }
 };
@@ -64,8 +62,8 @@ nlohmann::json DescribeRoutes(std::span<const NativeRoute> routes);
 Status RequireAdmin(NativeApi& api, metastore::SqlTransaction& sql, const RequestContext& context);
 
 /// kNotFound or kPermissionDenied unless the principal has `role` on the project of that name.
-Status RequireProject(NativeApi& api, metastore::SqlTransaction& sql,
-                      const RequestContext& context, std::string_view project, access::Role role);
+Status RequireProject(NativeApi& api, metastore::SqlTransaction& sql, const RequestContext& context,
+                      std::string_view project, access::Role role);
 
 /// The parts of a resource's name in a path or query: a RID or "/path" whole, else split at dots.
 std::vector<std::string> NameParts(std::string_view name);

@@ -1,0 +1,237 @@
+#include "tarn/server/native/native_routes.h"
+
+#include <arrow/io/memory.h>
+#include <arrow/ipc/reader.h>
+
+#include "tarn/base/memory_budget.h"
+#include "tarn/server/home_fixture.h"
+
+namespace tarn::server::native {
+
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class NativeRoutesTest : public HomeFixture {
+ protected:
+  void SetUp() override {
+    HomeFixture::SetUp();
+    ASSERT_OK(database_->Migrate(task::Migrations()));
+    control_ = std::make_unique<task::Control>(
+        task::ControlDeps{.database = *database_,
+                          .datasets = *datasets_,
+                          .catalog = *catalog_,
+                          .engine = *engine_,
+                          .budget = budget_,
+                          .is_source_allowed = [](std::string_view) { return true; }});
+    ASSERT_OK(AddNativeRoutes(router_, {.query = deps(), .control = *control_}));
+    ASSERT_OK_AND_ASSIGN(orders_, OpenTarget(MakeSpec("orders")));
+    ASSERT_OK(Append(*orders_, {{.id = 1, .name = "a", .time_ms = 1000},
+                                {.id = 2, .name = "b", .time_ms = 1000}}));
+  }
+
+  http::Response Sql(const json& body, const std::string& accept = "application/json") {
+    return Call("POST", "/tarn/v1/sql", body.dump(), {{"Accept", accept}});
+  }
+
+  // A caller who may do nothing yet.
+  access::Principal BecomeUser(const std::string& name) {
+    const access::Principal user = MakeUser(name);
+    Result<std::string> token = MakeToken(user.user_id);
+    EXPECT_OK(token);
+    token_ = *token;
+    return user;
+  }
+
+  MemoryBudget budget_{1ULL << 30};
+  std::unique_ptr<task::Control> control_;
+  std::unique_ptr<lakehouse::TargetTable> orders_;
+};
+
+TEST_F(NativeRoutesTest, SqlComesInEachFormat) {
+  const json body = {{"query", "SELECT id, name FROM shop.orders ORDER BY id"}};
+  const http::Response rows = Sql(body);
+  EXPECT_EQ(rows.status, 200);
+  EXPECT_EQ(json::parse(rows.body),
+            json::parse(R"([{"id": 1, "name": "a"}, {"id": 2, "name": "b"}])"));
+  const http::Response csv = Sql(body, "text/csv");
+  EXPECT_THAT(csv.body, StartsWith("id,name\r\n1,a\r\n"));
+  EXPECT_THAT(std::string(csv.headers.Find("Content-Type").value_or("")), StartsWith("text/csv"));
+  const http::Response stream = Sql(body, "application/vnd.apache.arrow.stream");
+  ASSERT_OK_AND_ASSIGN(
+      const auto reader,
+      arrow::ipc::RecordBatchStreamReader::Open(
+          std::make_shared<arrow::io::BufferReader>(arrow::Buffer::FromString(stream.body))));
+  ASSERT_OK_AND_ASSIGN(const auto table, reader->ToTable());
+  EXPECT_EQ(table->num_rows(), 2);
+  EXPECT_EQ(Sql(body, "image/png").status, 406);
+}
+
+TEST_F(NativeRoutesTest, SqlFailuresAreAnswers) {
+  EXPECT_EQ(Sql({{"query", "SELEC"}}).status, 400);
+  EXPECT_EQ(Sql({{"query", "SELECT * FROM shop.none"}}).status, 404);
+  EXPECT_EQ(Sql({{"query", "SELECT 1"}, {"project", "moon"}}).status, 404);
+  EXPECT_EQ(Sql(json::object()).status, 400);
+  EXPECT_EQ(Sql({{"query", 5}}).status, 400);
+  EXPECT_EQ(Sql({{"query", "SELECT * FROM read_csv('/etc/passwd')"}}).status, 403);
+  const http::Response late = Sql({{"query", "SELECT CAST(name AS INTEGER) FROM shop.orders"}});
+  EXPECT_EQ(late.status, 400) << late.body;
+  BecomeUser("eve");
+  EXPECT_EQ(Sql({{"query", "SELECT * FROM shop.orders"}}).status, 404);
+}
+
+TEST_F(NativeRoutesTest, ResourcesAreFoundByEveryName) {
+  ASSERT_OK_AND_ASSIGN(const dataset::DatasetRid dataset, MakeDataset("landing", "events"));
+  for (const std::string& name :
+       {std::string("/Default/default/landing/events"), std::string("default/landing/events"),
+        std::string("Default/default/landing/events"), std::string("landing.events"),
+        dataset.ToString()}) {
+    const json found = CallJson("GET", "/tarn/v1/resources?path=" + EncodeUrl(name));
+    EXPECT_EQ(found.value("rid", ""), dataset.ToString()) << name << " " << found;
+    EXPECT_EQ(found.value("type", ""), "dataset");
+    EXPECT_EQ(found.value("path", ""), "/Default/default/landing/events");
+  }
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/resources?path=default").value("type", ""), "project");
+  const http::Response missing = Call("GET", "/tarn/v1/resources?path=default/landing/none");
+  EXPECT_EQ(missing.status, 404);
+  const json listed = CallJson("GET", "/tarn/v1/resources?type=dataset&project=default");
+  ASSERT_EQ(listed["data"].size(), 1U) << listed;
+  EXPECT_EQ(listed["data"][0]["rid"], dataset.ToString());
+  BecomeUser("eve");
+  EXPECT_EQ(Call("GET", "/tarn/v1/resources?path=default/landing/events").status, 404);
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/resources?type=dataset")["data"], json::array());
+}
+
+TEST_F(NativeRoutesTest, ViewTextIsGivenPerDialect) {
+  const json spark = CallJson("GET", "/tarn/v1/views/shop.orders");
+  EXPECT_THAT(spark.value("sql", ""), HasSubstr("LEFT ANTI JOIN"));
+  const json duckdb = CallJson("GET", "/tarn/v1/views/shop.orders?dialect=duckdb");
+  EXPECT_THAT(duckdb.value("sql", ""), HasSubstr("ANTI JOIN"));
+  EXPECT_EQ(Call("GET", "/tarn/v1/views/shop.orders?dialect=oracle").status, 400);
+  EXPECT_EQ(Call("GET", "/tarn/v1/views/shop_internal.orders_internal").status, 400);
+  EXPECT_EQ(Call("GET", "/tarn/v1/views/shop.none").status, 404);
+}
+
+TEST_F(NativeRoutesTest, TablesAreShown) {
+  const json tables = CallJson("GET", "/tarn/v1/tables");
+  ASSERT_EQ(tables["data"].size(), 2U) << tables;
+  EXPECT_EQ(tables["data"][0]["name"], "default.shop.orders__applied");
+  EXPECT_EQ(tables["data"][1]["name"], "default.shop_internal.orders_internal");
+  const std::string target = "/tarn/v1/tables/shop_internal.orders_internal";
+  const json table = CallJson("GET", target);
+  EXPECT_EQ(table["formatVersion"], 2) << table;
+  EXPECT_EQ(table["columns"][0]["name"], "hdr__partition");
+  const json snapshots = CallJson("GET", target + "/snapshots");
+  ASSERT_EQ(snapshots["data"].size(), 1U);
+  EXPECT_EQ(snapshots["data"][0]["operation"], "append");
+  EXPECT_EQ(snapshots["data"][0]["snapshotId"], table["snapshotId"]);
+  const json files = CallJson("GET", target + "/files");
+  ASSERT_EQ(files["data"].size(), 2U) << files;
+  EXPECT_EQ(files["data"][0]["content"], "data");
+  EXPECT_EQ(CallJson("GET", target + "/history")["data"].size(), 1U);
+  EXPECT_THAT(Call("GET", "/tarn/v1/tables/shop.orders").body,
+              HasSubstr("its table is shop_internal.orders_internal"));
+  EXPECT_EQ(Call("GET", "/tarn/v1/tables/shop.none").status, 404);
+}
+
+TEST_F(NativeRoutesTest, UsersAndTokensAreMadeAndRevoked) {
+  const json user = CallJson("POST", "/tarn/v1/users", R"({"name": "vera"})");
+  ASSERT_EQ(user.value("name", ""), "vera") << user;
+  EXPECT_EQ(Call("POST", "/tarn/v1/users", R"({"name": "vera"})").status, 409);
+  EXPECT_EQ(Call("POST", "/tarn/v1/users", R"({})").status, 400);
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/users")["data"].size(), 2U);
+  const json token = CallJson("POST", "/tarn/v1/tokens",
+                              R"({"user": "vera", "expires": "90d",
+                                  "scopes": "api:admin-read api:admin-write"})");
+  ASSERT_THAT(token.value("token", ""), StartsWith("tarn_")) << token;
+  EXPECT_EQ(Call("POST", "/tarn/v1/tokens", R"({"expires": "soon"})").status, 400);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tokens", R"({"user": "nobody"})").status, 404);
+
+  token_ = token["token"];
+  EXPECT_EQ(Call("GET", "/tarn/v1/users").status, 403);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tokens", R"({"user": "admin"})").status, 403);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tokens", R"({"scopes": "api:iceberg-read"})").status, 403);
+  const json own = CallJson("GET", "/tarn/v1/tokens");
+  ASSERT_EQ(own["data"].size(), 1U) << own;
+  EXPECT_EQ(own["data"][0]["id"], token["id"]);
+  const json narrow = CallJson("POST", "/tarn/v1/tokens", R"({"scopes": "api:admin-read"})");
+  ASSERT_TRUE(narrow.contains("id")) << narrow;
+  token_.clear();
+  const json all = CallJson("GET", "/tarn/v1/tokens");
+  ASSERT_FALSE(all["data"].empty());
+  const std::string admin_token = all["data"][0]["id"];
+  token_ = token["token"];
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/tokens/" + admin_token).status, 403);
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/tokens/" + narrow["id"].get<std::string>()).status, 204);
+  token_ = narrow["token"];
+  EXPECT_EQ(Call("GET", "/tarn/v1/tokens").status, 401);
+}
+
+constexpr const char* kPipeline = R"(pipeline: shop
+sources:
+  in: {type: files, uri: "file:///tmp/none"}
+landing:
+  events: {source: in, content: {type: json}}
+transform:
+  things: {from: events, key: [id]}
+)";
+
+TEST_F(NativeRoutesTest, PipelinesAreAppliedListedAndDeleted) {
+  const json applied = CallJson("POST", "/tarn/v1/pipelines", kPipeline);
+  ASSERT_EQ(applied.value("name", ""), "shop") << applied;
+  EXPECT_EQ(applied["project"], "default");
+  EXPECT_EQ(applied["state"], "STOPPED");
+  const json listed = CallJson("GET", "/tarn/v1/pipelines");
+  ASSERT_EQ(listed["data"].size(), 1U) << listed;
+  EXPECT_EQ(Call("GET", "/tarn/v1/pipelines/shop:export").body, kPipeline);
+  const json status = CallJson("GET", "/tarn/v1/status");
+  ASSERT_EQ(status["tasks"].size(), 2U) << status;
+  for (const char* key :
+       {"task", "kind", "state", "rows_in", "rows_out", "rejected", "filtered", "unapplied",
+        "lag_rows", "lag_seconds", "data_updated_to", "last_error"}) {
+    EXPECT_TRUE(status["tasks"][0].contains(key)) << key;
+  }
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/tasks/shop.things").value("kind", ""), "transform");
+  EXPECT_EQ(Call("GET", "/tarn/v1/tasks/shop.none").status, 404);
+  EXPECT_EQ(Call("GET", "/tarn/v1/tasks/shop").status, 400);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tasks/shop.events:apply", "{}").status, 400);
+  EXPECT_EQ(CallJson("POST", "/tarn/v1/pipelines:validate", kPipeline).value("valid", false), true);
+  EXPECT_THAT(Call("POST", "/tarn/v1/pipelines:validate", "pipeline: [x]").body, HasSubstr("line"));
+  EXPECT_EQ(Call("GET", "/tarn/v1/runs/none").status, 404);
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/runs/pipeline:shop").value("state", ""), "SUCCEEDED");
+
+  const access::Principal user = BecomeUser("eve");
+  EXPECT_EQ(Call("POST", "/tarn/v1/pipelines", kPipeline).status, 404);
+  EXPECT_EQ(Call("GET", "/tarn/v1/pipelines/shop").status, 404);
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/pipelines")["data"], json::array());
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/status")["tasks"], json::array());
+  ASSERT_OK(Grant("", user, access::Role::kViewer));
+  EXPECT_EQ(Call("GET", "/tarn/v1/pipelines/shop").status, 200);
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/pipelines/shop").status, 403);
+  ASSERT_OK(Grant("", user, access::Role::kEditor));
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/pipelines/shop").status, 204);
+  EXPECT_EQ(Call("GET", "/tarn/v1/pipelines/shop").status, 404);
+}
+
+TEST_F(NativeRoutesTest, DescriptionListsExactlyWhatIsServed) {
+  token_ = "nonsense";
+  const json description = CallJson("GET", "/tarn/v1/openapi.json");
+  EXPECT_THAT(description.value("openapi", ""), StartsWith("3.1"));
+  std::vector<std::string> described = {"GET /tarn/v1/openapi.json"};
+  for (const auto& [path, operations] : description["paths"].items()) {
+    for (const auto& [method, operation] : operations.items()) {
+      std::string upper = method;
+      std::ranges::transform(upper, upper.begin(), [](char c) { return std::toupper(c); });
+      described.push_back(upper + " " + path);
+      EXPECT_FALSE(operation.value("summary", "").empty()) << path;
+    }
+  }
+  std::sort(described.begin(), described.end());
+  EXPECT_EQ(described, router_.ListRoutes());
+}
+
+}  // namespace
+
+}  // namespace tarn::server::native

@@ -1,0 +1,85 @@
+// POST /tarn/v1/sql.
+#include <stop_token>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tarn/query/result_format.h"
+#include "tarn/server/native/native_api.h"
+
+namespace tarn::server::native {
+
+namespace {
+
+using nlohmann::json;
+using query::ResultFormat;
+
+// By Accept; JSON where anything will do.
+Result<ResultFormat> FormatOf(const http::Headers& headers) {
+  const std::string_view accept = headers.Find("Accept").value_or("*/*");
+  if (accept.find("application/vnd.apache.arrow.stream") != std::string_view::npos) {
+    return ResultFormat::kArrow;
+  }
+  if (accept.find("text/csv") != std::string_view::npos) {
+    return ResultFormat::kCsv;
+  }
+  if (accept.find("application/json") != std::string_view::npos ||
+      accept.find("*/*") != std::string_view::npos ||
+      accept.find("application/*") != std::string_view::npos || accept.empty()) {
+    return ResultFormat::kJson;
+  }
+  return Status::InvalidArgument(
+             fmt::format("Accept: {}: rows come as application/json, text/csv or "
+                         "application/vnd.apache.arrow.stream",
+                         accept))
+      .WithReason("NotAcceptable");
+}
+
+Result<query::QueryRequest> ReadRequest(RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const json body, ReadJson(context));
+  query::QueryRequest request;
+  TARN_ASSIGN_OR_RETURN(request.sql, RequiredText(body, "query"));
+  TARN_ASSIGN_OR_RETURN(request.at, TextMember(body, "at"));
+  TARN_ASSIGN_OR_RETURN(const std::string branch, TextMember(body, "branch"));
+  TARN_ASSIGN_OR_RETURN(const std::string project, TextMember(body, "project"));
+  if (!branch.empty()) {
+    request.branch = branch;
+  }
+  if (!project.empty()) {
+    request.project = project;
+  }
+  return request;
+}
+
+Result<http::Response> RunQuery(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const ResultFormat format, FormatOf(context.http.headers));
+  TARN_ASSIGN_OR_RETURN(const query::QueryRequest request, ReadRequest(context));
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<query::RunningQuery> started,
+                        query::RunSql(request, context.principal, api.deps.query));
+  const std::shared_ptr<query::RunningQuery> query = std::move(started);
+  http::Response response;
+  response.headers.Set("Content-Type", std::string(query::MediaTypeOf(format)));
+  response.producer = [query, format, stop = context.http.stop](http::BodySink& sink) {
+    const std::stop_callback interrupt(stop, [&query] { query->Interrupt(); });
+    return query::WriteResult(*query, format,
+                              [&sink](std::string_view bytes) { return sink.Write(bytes); });
+  };
+  return response;
+}
+
+constexpr NativeRoute kRoutes[] = {
+    {.method = "POST",
+     .pattern = "/sql",
+     .scope = access::Scope::kSqlQueriesExecute,
+     .handler = &RunQuery,
+     .summary = "Runs one SELECT over tables, views and datasets: {query, project?, branch?, at?}. "
+                "Rows as application/json, text/csv or application/vnd.apache.arrow.stream.",
+     .request = "application/json",
+     .effect = RouteEffect::kReadOnly},
+};
+
+}  // namespace
+
+std::span<const NativeRoute> SqlRoutes() { return kRoutes; }
+
+}  // namespace tarn::server::native

@@ -1,0 +1,186 @@
+// /tarn/v1/tasks and /tarn/v1/status.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tarn/query/resource_name.h"
+#include "tarn/server/native/native_api.h"
+#include "tarn/server/native/task_json.h"
+#include "tarn/tree/permission.h"
+
+namespace tarn::server::native {
+
+namespace {
+
+using metastore::SqlTransaction;
+using nlohmann::json;
+using task::StoredPipeline;
+using task::TaskStatus;
+
+// "PIPELINE.TASK".
+struct TaskName {
+  std::string pipeline;
+  std::string task;
+};
+
+Result<TaskName> TaskNameOf(const RequestContext& context) {
+  const std::string& text = context.Path("task");
+  const size_t dot = text.find('.');
+  if (dot == std::string::npos || dot == 0 || dot + 1 == text.size()) {
+    return Status::InvalidArgument(
+        fmt::format("a task is named PIPELINE.TASK, found \"{}\"", text));
+  }
+  return TaskName{.pipeline = text.substr(0, dot), .task = text.substr(dot + 1)};
+}
+
+Result<TaskStatus> FindTask(NativeApi& api, const RequestContext& context, access::Role role) {
+  TARN_ASSIGN_OR_RETURN(const TaskName name, TaskNameOf(context));
+  TARN_RETURN_IF_ERROR(FindPipeline(api, context, name.pipeline, role));
+  TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, api.deps.control.ReadStatus());
+  const auto found = std::ranges::find_if(tasks, [&](const TaskStatus& task) {
+    return task.pipeline == name.pipeline && task.task == name.task;
+  });
+  if (found == tasks.end()) {
+    return Status::NotFound(
+        fmt::format("pipeline {} has no task \"{}\"", name.pipeline, name.task));
+  }
+  return *found;
+}
+
+Result<http::Response> GetTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kViewer));
+  return JsonResponse(TaskToJson(task));
+}
+
+// The tasks of a pipeline start and stop together in this version.
+Result<http::Response> StartTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
+  TARN_RETURN_IF_ERROR(api.deps.control.Start(task.pipeline));
+  return GetTask(api, context);
+}
+
+Result<http::Response> StopTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
+  TARN_RETURN_IF_ERROR(api.deps.control.Stop(task.pipeline));
+  return GetTask(api, context);
+}
+
+Result<http::Response> PrepareTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
+  TARN_RETURN_IF_ERROR(api.deps.control.Prepare(task.pipeline));
+  return GetTask(api, context);
+}
+
+Result<http::Response> ApplyTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
+  if (task.kind != task::TaskKind::kTransform) {
+    return Status::InvalidArgument(fmt::format("{} is a {} task: only transform tasks apply",
+                                               task.full_name(), task::TaskKindName(task.kind)));
+  }
+  TARN_RETURN_IF_ERROR(api.deps.control.ApplyTask(task.pipeline, task.task));
+  return GetTask(api, context);
+}
+
+Result<http::Response> GetStatus(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines,
+                        api.deps.control.ListPipelines());
+  std::map<std::string, bool> visible;
+  for (const StoredPipeline& pipeline : pipelines) {
+    TARN_ASSIGN_OR_RETURN(visible[pipeline.name], MaySee(api, context, pipeline.project));
+  }
+  TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, api.deps.control.ReadStatus());
+  json list = json::array();
+  for (const TaskStatus& task : tasks) {
+    if (visible[task.pipeline]) {
+      list.push_back(TaskToJson(task));
+    }
+  }
+  return JsonResponse({{"tasks", std::move(list)}});
+}
+
+constexpr NativeRoute kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/status",
+     .scope = access::Scope::kPipelinesRead,
+     .handler = &GetStatus,
+     .summary = "State and numbers of all tasks: {tasks: […]}."},
+    {.method = "GET",
+     .pattern = "/tasks/{task}",
+     .scope = access::Scope::kPipelinesRead,
+     .handler = &GetTask,
+     .summary = "State and numbers of the task PIPELINE.TASK."},
+    {.method = "POST",
+     .pattern = "/tasks/{task}:start",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &StartTask,
+     .summary = "Starts the pipeline of the task: its tasks run together in this version."},
+    {.method = "POST",
+     .pattern = "/tasks/{task}:stop",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &StopTask,
+     .summary = "Stops the pipeline of the task: its tasks run together in this version."},
+    {.method = "POST",
+     .pattern = "/tasks/{task}:prepare",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &PrepareTask,
+     .summary = "Makes the datasets of the task's pipeline."},
+    {.method = "POST",
+     .pattern = "/tasks/{task}:apply",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &ApplyTask,
+     .summary = "Applies the unapplied changes of a transform task now."},
+};
+
+}  // namespace
+
+json TaskToJson(const TaskStatus& task) {
+  return {{"task", task.full_name()},
+          {"kind", task::TaskKindName(task.kind)},
+          {"state", task::TaskStateName(task.state)},
+          {"rows_in", task.totals.rows_in},
+          {"rows_out", task.totals.rows_out},
+          {"rejected", task.totals.rejected},
+          {"filtered", task.totals.filtered},
+          {"unapplied", task.unapplied},
+          {"lag_rows", task.lag_rows},
+          {"lag_seconds", task.lag_seconds},
+          {"data_updated_to",
+           task.data_updated_to ? json(FormatTimestamp(*task.data_updated_to)) : json()},
+          {"last_error", task.last_error.empty() ? json() : json(task.last_error)},
+          {"counts", task.totals.counts},
+          {"warnings", json::array()}};
+}
+
+Result<bool> MaySee(NativeApi& api, const RequestContext& context, const std::string& project) {
+  const Status seen = api.database().Read([&](SqlTransaction& sql) -> Status {
+    const Result<tree::Node> node = query::FindProject(sql, project);
+    return node.ok() ? RequireProject(api, sql, context, project, access::Role::kViewer)
+                     : RequireAdmin(api, sql, context);
+  });
+  if (seen.code() == ErrorCode::kNotFound || seen.code() == ErrorCode::kPermissionDenied) {
+    return false;
+  }
+  TARN_RETURN_IF_ERROR(seen);
+  return true;
+}
+
+Result<StoredPipeline> FindPipeline(NativeApi& api, const RequestContext& context,
+                                    const std::string& name, access::Role role) {
+  TARN_ASSIGN_OR_RETURN(StoredPipeline stored, api.deps.control.GetPipeline(name));
+  TARN_ASSIGN_OR_RETURN(const bool visible, MaySee(api, context, stored.project));
+  if (!visible) {
+    return Status::NotFound(fmt::format("pipeline {} does not exist", name));
+  }
+  TARN_RETURN_IF_ERROR(api.database().Read([&](SqlTransaction& sql) -> Status {
+    const Result<tree::Node> node = query::FindProject(sql, stored.project);
+    return node.ok() ? RequireProject(api, sql, context, stored.project, role)
+                     : RequireAdmin(api, sql, context);
+  }));
+  return stored;
+}
+
+std::span<const NativeRoute> TaskRoutes() { return kRoutes; }
+
+}  // namespace tarn::server::native
