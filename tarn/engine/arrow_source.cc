@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cctype>
 
+#include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/compute/api.h>
 
@@ -17,7 +18,7 @@ constexpr int64_t kReaderThreadsMax = 64;
 /// One projected column of a scan.
 struct ScanColumnState {
   int index = 0;
-  std::shared_ptr<arrow::Field> field;  // As exported: dictionaries are decoded.
+  std::shared_ptr<arrow::Field> field;    // As exported: dictionaries are decoded.
   std::shared_ptr<arrow::Schema> schema;  // Of `field` alone.
   ArrowTypesHandle types;
   idx_t output = 0;  // Index of the output vector.
@@ -83,8 +84,8 @@ Result<ChunkHandle> ConvertColumn(duckdb_connection connection,
   ArrowArray exported;
   TARN_RETURN_IF_ERROR(arrow::ExportRecordBatch(*batch, &exported));
   ChunkHandle chunk;
-  Status status = FromDuckError(
-      duckdb_data_chunk_from_arrow(connection, &exported, types.get(), chunk.out()));
+  Status status =
+      FromDuckError(duckdb_data_chunk_from_arrow(connection, &exported, types.get(), chunk.out()));
   if (exported.release != nullptr) {
     exported.release(&exported);
   }
@@ -199,8 +200,8 @@ Status ScanChunk(GlobalState& global, LocalState& local, duckdb_data_chunk outpu
       local.columns.push_back(std::move(array));
     }
   }
-  const int64_t count = std::min<int64_t>(static_cast<int64_t>(duckdb_vector_size()),
-                                          local.row_count - local.offset);
+  const int64_t count =
+      std::min<int64_t>(static_cast<int64_t>(duckdb_vector_size()), local.row_count - local.offset);
   for (size_t i = 0; i < global.columns.size(); ++i) {
     const ScanColumnState& column = global.columns[i];
     TARN_ASSIGN_OR_RETURN(const ChunkHandle chunk,
@@ -289,8 +290,7 @@ Result<std::vector<TypeHandle>> EngineTypes(duckdb_connection connection,
       return context(converted.status());
     }
     TARN_ASSIGN_OR_RETURN(auto empty, arrow::MakeEmptyArray(alone->field(0)->type()));
-    Result<ChunkHandle> chunk =
-        ConvertColumn(connection, alone, *converted, std::move(empty));
+    Result<ChunkHandle> chunk = ConvertColumn(connection, alone, *converted, std::move(empty));
     if (!chunk.ok()) {
       return context(chunk.status());
     }

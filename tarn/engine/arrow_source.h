@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include <arrow/api.h>
+#include <arrow/type_fwd.h>
 
 #include "tarn/engine/duck_handles.h"
 #include "tarn/engine/engine.h"
@@ -33,7 +33,7 @@ class FailureSlot {
 struct ArrowSource {
   std::shared_ptr<arrow::Schema> schema;
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches{};  // Pieces of at most 128k rows.
-  ReaderFactory factory{};  // Set = batches is empty.
+  ReaderFactory factory{};                                     // Set = batches is empty.
   int64_t row_count = 0;
   uint64_t connection_id = 0;
   std::shared_ptr<FailureSlot> failure{};

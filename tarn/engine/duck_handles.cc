@@ -40,11 +40,20 @@ constexpr std::array<ErrorKind, 25> kErrorKinds = {{
 
 // DuckDB reports a broken Parquet file under several kinds; these words only occur there.
 constexpr std::array<std::string_view, 14> kBrokenFileWords = {
-    "No magic bytes found",      "too small to be a Parquet file", "TProtocolException",
-    "Invalid data in Parquet",   "Footer length error",            "failed to deserialize Parquet",
-    "ZSTD Decompression failure", "Snappy decompression failure",  "Decompression failure",
-    "Variable-length int over",  "Unexpected end of",
-    "file is corrupt",           "Out of buffer",                  "Invalid string encoding found in Parquet",
+    "No magic bytes found",
+    "too small to be a Parquet file",
+    "TProtocolException",
+    "Invalid data in Parquet",
+    "Footer length error",
+    "failed to deserialize Parquet",
+    "ZSTD Decompression failure",
+    "Snappy decompression failure",
+    "Decompression failure",
+    "Variable-length int over",
+    "Unexpected end of",
+    "file is corrupt",
+    "Out of buffer",
+    "Invalid string encoding found in Parquet",
 };
 
 bool Contains(std::string_view text, std::string_view part) {

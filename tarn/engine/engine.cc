@@ -59,8 +59,7 @@ Status OpenDatabase(const EngineOptions& options, DatabaseHandle& database) {
       {"memory_limit", bytes(options.memory_limit_bytes)},
       {"threads", std::to_string(options.threads)},
       {"temp_directory", options.temp_directory},
-      {"preserve_insertion_order",
-       options.row_order == RowOrder::kPreserve ? "true" : "false"},
+      {"preserve_insertion_order", options.row_order == RowOrder::kPreserve ? "true" : "false"},
       {"autoinstall_known_extensions", "false"},
       {"autoload_known_extensions", "false"},
       {"allow_community_extensions", "false"},
@@ -89,8 +88,8 @@ Status Lock(const EngineOptions& options, duckdb_connection connection) {
   }
   // Given at opening, the limit would be forgotten when the temporary directory is set.
   const uint64_t temp_bytes = options.temp_directory.empty() ? 0 : options.temp_bytes_max;
-  TARN_RETURN_IF_ERROR(RunSql(connection, "SET GLOBAL max_temp_directory_size = '" +
-                                              std::to_string(temp_bytes) + "B'"));
+  TARN_RETURN_IF_ERROR(RunSql(
+      connection, "SET GLOBAL max_temp_directory_size = '" + std::to_string(temp_bytes) + "B'"));
   TARN_RETURN_IF_ERROR(RunSql(connection, "SET GLOBAL TimeZone = 'UTC'"));
   TARN_RETURN_IF_ERROR(
       RunSql(connection, "SET GLOBAL allowed_directories = " + QuoteTextList(directories)));
@@ -174,8 +173,7 @@ Status Session::Execute(std::string_view sql, std::vector<SqlValue> parameters) 
                             : state.Failure(error);
   }
   if (!parameters.empty() && count != 1) {
-    return Status::InvalidArgument("parameters need one statement, found " +
-                                   std::to_string(count));
+    return Status::InvalidArgument("parameters need one statement, found " + std::to_string(count));
   }
   for (idx_t i = 0; i < count; ++i) {
     PreparedHandle statement;
@@ -246,19 +244,17 @@ Status Session::Core::Register(std::string_view name, ArrowSource source) {
   }
   ArrowSourceRegistry& registry = state->engine->registry;
   // Says which column is at fault, before the engine does without.
-  TARN_RETURN_IF_ERROR(
-      StatusOf(EngineTypes(registry.connection(), *source.schema))
-          .WithContext("relation \"" + std::string(name) + "\""));
+  TARN_RETURN_IF_ERROR(StatusOf(EngineTypes(registry.connection(), *source.schema))
+                           .WithContext("relation \"" + std::string(name) + "\""));
   duckdb_client_context context = nullptr;
   duckdb_connection_get_client_context(state->connection.get(), &context);
   source.connection_id = duckdb_client_context_get_connection_id(context);
   duckdb_destroy_client_context(&context);
   source.failure = state->failure;
   const int64_t id = registry.Add(std::make_shared<const ArrowSource>(std::move(source)));
-  const Status made =
-      RunSql(state->connection.get(), "CREATE OR REPLACE TEMP VIEW " + QuoteName(name) +
-                                          " AS SELECT * FROM tarn_arrow_source(" +
-                                          std::to_string(id) + ")");
+  const Status made = RunSql(state->connection.get(),
+                             "CREATE OR REPLACE TEMP VIEW " + QuoteName(name) +
+                                 " AS SELECT * FROM tarn_arrow_source(" + std::to_string(id) + ")");
   if (!made.ok()) {
     registry.Remove(id);
     return made.WithContext("registering relation \"" + std::string(name) + "\"");
@@ -276,9 +272,8 @@ Status Session::RegisterBatches(std::string_view name, std::shared_ptr<arrow::Sc
   for (const auto& batch : batches) {
     if (!batch->schema()->Equals(*source.schema, false)) {
       return Status::InvalidArgument("relation \"" + std::string(name) +
-                                     "\": a batch has the schema {" +
-                                     batch->schema()->ToString() + "}, declared was {" +
-                                     source.schema->ToString() + "}");
+                                     "\": a batch has the schema {" + batch->schema()->ToString() +
+                                     "}, declared was {" + source.schema->ToString() + "}");
     }
     source.row_count += batch->num_rows();
     for (int64_t offset = 0; offset < batch->num_rows(); offset += kPieceRows) {

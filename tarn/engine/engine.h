@@ -30,7 +30,7 @@ struct EngineOptions {
   uint64_t memory_limit_bytes = 512ULL << 20;  // At least 16 MiB.
   int threads = 2;                             // 1..1024
   RowOrder row_order = RowOrder::kPreserve;
-  std::string temp_directory{};            // For spilling; created on demand. Empty = never spill.
+  std::string temp_directory{};           // For spilling; created on demand. Empty = never spill.
   uint64_t temp_bytes_max = 64ULL << 30;  // Limit of the spilled bytes.
   // Directories (local paths or URI prefixes such as "s3://bucket/warehouse/") that SQL text may
   // read and write; everything else is refused.

@@ -71,21 +71,13 @@ struct TypeCase {
 };
 
 ArrayPointer Uuids() {
-  const auto bytes = Json(arrow::fixed_size_binary(16),
-                          R"(["0123456789abcdef", null, "fedcba9876543210"])");
+  const auto bytes =
+      Json(arrow::fixed_size_binary(16), R"(["0123456789abcdef", null, "fedcba9876543210"])");
   return arrow::ExtensionType::WrapArray(arrow::extension::uuid(), bytes);
 }
 
-std::vector<TypeCase> TypeCases() {
-  using arrow::TimeUnit;
-  const auto us = arrow::timestamp(TimeUnit::MICRO);
-  const auto utc = arrow::timestamp(TimeUnit::MICRO, "UTC");
-  const auto list = [](const std::shared_ptr<arrow::DataType>& type) {
-    return arrow::list(arrow::field("element", type));
-  };
-  const auto entry = arrow::struct_(
-      {arrow::field("a", arrow::int64()), arrow::field("b", list(arrow::utf8()))});
-  std::vector<TypeCase> cases = {
+std::vector<TypeCase> PlainCases() {
+  return {
       {"bool", Json(arrow::boolean(), "[true, null, false]"), {}, {}},
       {"int8", Json(arrow::int8(), "[-128, null, 127]"), {}, {}},
       {"int16", Json(arrow::int16(), "[-32768, null, 32767]"), {}, {}},
@@ -99,58 +91,115 @@ std::vector<TypeCase> TypeCases() {
       {"double", Json(arrow::float64(), "[1e300, null, -0.1]"), {}, {}},
       {"decimal4", Json(arrow::decimal128(4, 2), R"(["12.34", null, "-99.99"])"), {}, {}},
       {"decimal9", Json(arrow::decimal128(9, 0), R"(["123456789", null, "-1"])"), {}, {}},
-      {"decimal18", Json(arrow::decimal128(18, 6), R"(["123456789012.345678", null, "-1.000000"])"),
-       {}, {}},
+      {"decimal18",
+       Json(arrow::decimal128(18, 6), R"(["123456789012.345678", null, "-1.000000"])"),
+       {},
+       {}},
       {"decimal38",
        Json(arrow::decimal128(38, 10),
             R"(["1234567890123456789012345678.1234567890", null, "-0.0000000001"])"),
-       {}, {}},
-      {"utf8", Json(arrow::utf8(), R"(["", null, "grüße, a string longer than twelve bytes"])"),
-       {}, {}},
+       {},
+       {}},
+      {"utf8",
+       Json(arrow::utf8(), R"(["", null, "grüße, a string longer than twelve bytes"])"),
+       {},
+       {}},
       {"large_utf8", Json(arrow::large_utf8(), R"(["", null, "x"])"), arrow::utf8(), {}},
       {"binary", Json(arrow::binary(), "[\"a\\u0000b\", null, \"\"]"), {}, {}},
-      {"large_binary", Json(arrow::large_binary(), "[\"a\\u0000b\", null, \"\"]"),
-       arrow::binary(), {}},
+      {"large_binary",
+       Json(arrow::large_binary(), "[\"a\\u0000b\", null, \"\"]"),
+       arrow::binary(),
+       {}},
       {"fixed", Json(arrow::fixed_size_binary(3), R"(["abc", null, "def"])"), arrow::binary(), {}},
+  };
+}
+
+std::vector<TypeCase> TimeCases() {
+  using arrow::TimeUnit;
+  const auto us = arrow::timestamp(TimeUnit::MICRO);
+  const auto utc = arrow::timestamp(TimeUnit::MICRO, "UTC");
+  return {
       {"date", Json(arrow::date32(), "[-1, null, 20000]"), {}, {}},
       {"date64", Json(arrow::date64(), "[-86400000, null, 86400000]"), arrow::date32(), {}},
-      {"time32s", Json(arrow::time32(TimeUnit::SECOND), "[0, null, 86399]"),
-       arrow::time64(TimeUnit::MICRO), {}},
-      {"time32ms", Json(arrow::time32(TimeUnit::MILLI), "[0, null, 86399999]"),
-       arrow::time64(TimeUnit::MICRO), {}},
+      {"time32s",
+       Json(arrow::time32(TimeUnit::SECOND), "[0, null, 86399]"),
+       arrow::time64(TimeUnit::MICRO),
+       {}},
+      {"time32ms",
+       Json(arrow::time32(TimeUnit::MILLI), "[0, null, 86399999]"),
+       arrow::time64(TimeUnit::MICRO),
+       {}},
       {"time64", Json(arrow::time64(TimeUnit::MICRO), "[0, null, 86399999999]"), {}, {}},
       {"timestamp_us", Json(us, "[-1, null, 1700000000123456]"), {}, {}},
       {"timestamp_s", Json(arrow::timestamp(TimeUnit::SECOND), "[-1, null, 1700000000]"), us, {}},
-      {"timestamp_ms", Json(arrow::timestamp(TimeUnit::MILLI), "[-1, null, 1700000000123]"), us,
+      {"timestamp_ms",
+       Json(arrow::timestamp(TimeUnit::MILLI), "[-1, null, 1700000000123]"),
+       us,
        {}},
-      {"timestamp_ns", Json(arrow::timestamp(TimeUnit::NANO), "[-1, null, 1700000000123456789]"),
-       {}, {}},
+      {"timestamp_ns",
+       Json(arrow::timestamp(TimeUnit::NANO), "[-1, null, 1700000000123456789]"),
+       {},
+       {}},
       {"instant_us", Json(utc, "[-1, null, 1700000000123456]"), {}, {}},
-      {"instant_zone", Json(arrow::timestamp(TimeUnit::MICRO, "Asia/Tokyo"), "[-1, null, 17]"),
-       utc, {}},
-      {"instant_s", Json(arrow::timestamp(TimeUnit::SECOND, "UTC"), "[-1, null, 1700000000]"),
-       utc, {}},
-      {"instant_ms", Json(arrow::timestamp(TimeUnit::MILLI, "UTC"), "[-1, null, 1700000000123]"),
-       utc, {}},
-      {"instant_ns", Json(arrow::timestamp(TimeUnit::NANO, "UTC"), "[-1000, null, 1700000000123456000]"),
-       utc, {}},
+      {"instant_zone",
+       Json(arrow::timestamp(TimeUnit::MICRO, "Asia/Tokyo"), "[-1, null, 17]"),
+       utc,
+       {}},
+      {"instant_s",
+       Json(arrow::timestamp(TimeUnit::SECOND, "UTC"), "[-1, null, 1700000000]"),
+       utc,
+       {}},
+      {"instant_ms",
+       Json(arrow::timestamp(TimeUnit::MILLI, "UTC"), "[-1, null, 1700000000123]"),
+       utc,
+       {}},
+      {"instant_ns",
+       Json(arrow::timestamp(TimeUnit::NANO, "UTC"), "[-1000, null, 1700000000123456000]"),
+       utc,
+       {}},
       {"uuid", Uuids(), {}, {}},
       {"null", Json(arrow::null(), "[null, null, null]"), arrow::int32(), {}},
-      {"list", Json(list(arrow::int64()), "[[1, null], null, []]"), {}, {}},
-      {"large_list", Json(arrow::large_list(arrow::field("item", arrow::utf8())),
-                          R"([["a", null], null, []])"),
-       list(arrow::utf8()), {}},
-      {"fixed_list", Json(arrow::fixed_size_list(arrow::field("element", arrow::int32()), 2),
-                          "[[1, 2], null, [3, null]]"),
-       {}, {}},
-      {"struct", Json(entry, R"([{"a": 1, "b": ["x"]}, null, {"a": null, "b": null}])"), {}, {}},
-      {"list_of_struct", Json(list(entry), R"([[{"a": 1, "b": ["x", null]}, null], null, []])"),
-       {}, {}},
-      {"map", Json(arrow::map(arrow::utf8(), arrow::int64()), R"([[["k", 1], ["l", null]], null, []])"),
-       {}, {}},
-      {"map_of_list", Json(arrow::map(arrow::int32(), list(arrow::utf8())), R"([[[1, ["x"]]], null, []])"),
-       {}, {}},
   };
+}
+
+std::vector<TypeCase> NestedCases() {
+  const auto list = [](const std::shared_ptr<arrow::DataType>& type) {
+    return arrow::list(arrow::field("element", type));
+  };
+  const auto entry =
+      arrow::struct_({arrow::field("a", arrow::int64()), arrow::field("b", list(arrow::utf8()))});
+  return {
+      {"list", Json(list(arrow::int64()), "[[1, null], null, []]"), {}, {}},
+      {"large_list",
+       Json(arrow::large_list(arrow::field("item", arrow::utf8())), R"([["a", null], null, []])"),
+       list(arrow::utf8()),
+       {}},
+      {"fixed_list",
+       Json(arrow::fixed_size_list(arrow::field("element", arrow::int32()), 2),
+            "[[1, 2], null, [3, null]]"),
+       {},
+       {}},
+      {"struct", Json(entry, R"([{"a": 1, "b": ["x"]}, null, {"a": null, "b": null}])"), {}, {}},
+      {"list_of_struct",
+       Json(list(entry), R"([[{"a": 1, "b": ["x", null]}, null], null, []])"),
+       {},
+       {}},
+      {"map",
+       Json(arrow::map(arrow::utf8(), arrow::int64()), R"([[["k", 1], ["l", null]], null, []])"),
+       {},
+       {}},
+      {"map_of_list",
+       Json(arrow::map(arrow::int32(), list(arrow::utf8())), R"([[[1, ["x"]]], null, []])"),
+       {},
+       {}},
+  };
+}
+
+std::vector<TypeCase> TypeCases() {
+  std::vector<TypeCase> cases = PlainCases();
+  for (const auto& more : {TimeCases(), NestedCases()}) {
+    cases.insert(cases.end(), more.begin(), more.end());
+  }
   const auto words = Json(arrow::utf8(), R"(["b", null, "a"])");
   cases.push_back({"dictionary", arrow::compute::DictionaryEncode(words)->make_array(), {}, words});
   return cases;
@@ -237,8 +286,8 @@ TEST_F(EngineTest, NestedResultTypesAreOurs) {
 
 TEST_F(EngineTest, TypesWithoutCounterpartAreRefusedByName) {
   for (const char* sql :
-       {"SELECT 1::UHUGEINT AS c", "SELECT '00:00:00+01'::TIMETZ AS c",
-        "SELECT [1::UHUGEINT] AS c", "SELECT '101'::BIT AS c", "SELECT union_value(k := 1) AS c"}) {
+       {"SELECT 1::UHUGEINT AS c", "SELECT '00:00:00+01'::TIMETZ AS c", "SELECT [1::UHUGEINT] AS c",
+        "SELECT '101'::BIT AS c", "SELECT union_value(k := 1) AS c"}) {
     SCOPED_TRACE(sql);
     EXPECT_THAT(Rows(sql), FailsWith(ErrorCode::kInvalidArgument, "column \"c\""));
   }
@@ -256,11 +305,11 @@ std::vector<BatchPointer> ManyBatches(int64_t count, int64_t batch_rows) {
     EXPECT_TRUE(names.Append("name that is longer than twelve bytes " + std::to_string(i)).ok());
     EXPECT_TRUE(numbers.Append(static_cast<double>(i) / 2).ok());
   }
-  const auto schema = arrow::schema({arrow::field("id", arrow::int64()),
-                                     arrow::field("name", arrow::utf8()),
-                                     arrow::field("number", arrow::float64())});
-  const auto batch = arrow::RecordBatch::Make(
-      schema, count, {*ids.Finish(), *names.Finish(), *numbers.Finish()});
+  const auto schema =
+      arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8()),
+                     arrow::field("number", arrow::float64())});
+  const auto batch =
+      arrow::RecordBatch::Make(schema, count, {*ids.Finish(), *names.Finish(), *numbers.Finish()});
   std::vector<BatchPointer> batches;
   for (int64_t offset = 0; offset < count; offset += batch_rows) {
     batches.push_back(batch->Slice(offset, batch_rows));
@@ -318,8 +367,7 @@ TEST_F(EngineTest, ASourceIsScannedAgainAndByTwoThreadsAtOnce) {
   for (int i = 0; i < 2; ++i) {
     threads.emplace_back([&] {
       auto session = engine_->OpenSession();
-      if (!session.ok() ||
-          !(*session)->RegisterBatches("t", batches[0]->schema(), batches).ok()) {
+      if (!session.ok() || !(*session)->RegisterBatches("t", batches[0]->schema(), batches).ok()) {
         return;
       }
       for (int round = 0; round < 5; ++round) {
@@ -338,7 +386,8 @@ TEST_F(EngineTest, ASourceIsScannedAgainAndByTwoThreadsAtOnce) {
 TEST_F(EngineTest, BatchesAreJoinedToTheAskedSize) {
   const auto batches = ManyBatches(100'000, 1'000);
   ASSERT_OK(session_->RegisterBatches("t", batches[0]->schema(), batches));
-  ASSERT_OK_AND_ASSIGN(const auto stream, session_->Query("SELECT * FROM t", {.batch_rows = 30'000}));
+  ASSERT_OK_AND_ASSIGN(const auto stream,
+                       session_->Query("SELECT * FROM t", {.batch_rows = 30'000}));
   std::vector<int64_t> sizes;
   while (true) {
     ASSERT_OK_AND_ASSIGN(const auto batch, stream->Next());
@@ -368,9 +417,9 @@ TEST_F(EngineTest, ParametersAreBound) {
             "a'b\"c");
   EXPECT_EQ(Value("SELECT $1::BIGINT + 1", {.parameters = {int64_t{41}}}), "42");
   EXPECT_EQ(Value("SELECT $1 IS NULL", {.parameters = {std::monostate{}}}), "true");
-  EXPECT_EQ(Value("SELECT len($1::VARCHAR[])",
-                  {.parameters = {std::vector<std::string>{"a", "b"}}}),
-            "2");
+  EXPECT_EQ(
+      Value("SELECT len($1::VARCHAR[])", {.parameters = {std::vector<std::string>{"a", "b"}}}),
+      "2");
   EXPECT_EQ(Value("SELECT list_sum($1::BIGINT[])", {.parameters = {std::vector<int64_t>{40, 2}}}),
             "42");
   EXPECT_EQ(Value("SELECT len($1::VARCHAR[])", {.parameters = {std::vector<std::string>{}}}), "0");
@@ -399,8 +448,9 @@ TEST_F(EngineTest, ErrorsSayWhatTheCallerShouldDo) {
   EXPECT_THAT(Rows("SELECT CAST('x' AS INT)"), Fails(ErrorCode::kInvalidArgument));
   EXPECT_THAT(Rows("SELECT 9223372036854775807 + i FROM range(3) t(i)"),
               Fails(ErrorCode::kInvalidArgument));
-  const Status late = StatusOf(Rows("SELECT CAST(CASE WHEN i = 190000 THEN 'x' ELSE '1' END AS "
-                                    "INT) FROM range(200000) t(i)"));
+  const Status late =
+      StatusOf(Rows("SELECT CAST(CASE WHEN i = 190000 THEN 'x' ELSE '1' END AS "
+                    "INT) FROM range(200000) t(i)"));
   EXPECT_EQ(late.code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(late.message().find("LINE"), std::string::npos) << late.message();
   // The session is usable afterwards.
@@ -602,10 +652,10 @@ TEST_F(EngineTest, HostileNamesAreOnlyNames) {
 TEST_F(EngineTest, RegistrationChecksItsInput) {
   const auto schema = arrow::schema({arrow::field("a", arrow::int64())});
   const auto other = arrow::schema({arrow::field("a", arrow::utf8())});
-  EXPECT_THAT(session_->RegisterBatches(
-                  "t", schema,
-                  {arrow::RecordBatch::Make(other, 1, {Json(arrow::utf8(), "[\"x\"]")})}),
-              FailsWith(ErrorCode::kInvalidArgument, "relation \"t\""));
+  EXPECT_THAT(
+      session_->RegisterBatches(
+          "t", schema, {arrow::RecordBatch::Make(other, 1, {Json(arrow::utf8(), "[\"x\"]")})}),
+      FailsWith(ErrorCode::kInvalidArgument, "relation \"t\""));
   EXPECT_THAT(session_->RegisterBatches("t",
                                         arrow::schema({arrow::field("a", arrow::int64()),
                                                        arrow::field("A", arrow::int64())}),

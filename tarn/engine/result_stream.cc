@@ -64,9 +64,8 @@ class ResultStream : public ArrowStream {
       types.emplace_back(duckdb_column_logical_type(result, i));
       names.emplace_back(duckdb_column_name(result, i));
     }
-    Result<ResultTypes> made =
-        ResultTypes::Make(ArrowOptionsHandle(duckdb_result_get_arrow_options(result)),
-                          std::move(types), names);
+    Result<ResultTypes> made = ResultTypes::Make(
+        ArrowOptionsHandle(duckdb_result_get_arrow_options(result)), std::move(types), names);
     TARN_RETURN_IF_ERROR(made.status());
     types_ = std::make_unique<ResultTypes>(std::move(made).value());
     return Status::Ok();
@@ -149,9 +148,7 @@ class ResultStream : public ArrowStream {
 class StreamReader : public arrow::RecordBatchReader {
  public:
   explicit StreamReader(std::unique_ptr<ArrowStream> stream) : stream_(std::move(stream)) {}
-  [[nodiscard]] std::shared_ptr<arrow::Schema> schema() const override {
-    return stream_->schema();
-  }
+  [[nodiscard]] std::shared_ptr<arrow::Schema> schema() const override { return stream_->schema(); }
   arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* batch) override {
     Result<std::shared_ptr<arrow::RecordBatch>> next = stream_->Next();
     if (!next.ok()) {
@@ -196,8 +193,7 @@ Status RunPrepared(SessionState& state, duckdb_prepared_statement statement,
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
     const ValueHandle value(std::visit(ValueVisitor{}, parameters[i]));
-    if (value.get() == nullptr ||
-        duckdb_bind_value(statement, i + 1, value.get()) == DuckDBError) {
+    if (value.get() == nullptr || duckdb_bind_value(statement, i + 1, value.get()) == DuckDBError) {
       return Status::InvalidArgument("parameter " + std::to_string(i + 1) + " cannot be bound");
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/compute/api.h>
 #include <arrow/extension/uuid.h>
@@ -101,8 +102,9 @@ Result<ResultNode> Plan(duckdb_logical_type type, const ArrowType& raw) {
     case DUCKDB_TYPE_BIGNUM:
     case DUCKDB_TYPE_INVALID:
     case DUCKDB_TYPE_ANY:
-      return Status::InvalidArgument("has a type without a counterpart; cast it, for example to "
-                                     "VARCHAR");
+      return Status::InvalidArgument(
+          "has a type without a counterpart; cast it, for example to "
+          "VARCHAR");
     default:
       return ResultNode{.type = raw};
   }
@@ -123,8 +125,7 @@ bool Changes(const ResultNode& node, const arrow::DataType& raw) {
   return false;
 }
 
-Result<std::shared_ptr<arrow::Array>> ParseUuids(const arrow::Array& array,
-                                                 const ArrowType& type) {
+Result<std::shared_ptr<arrow::Array>> ParseUuids(const arrow::Array& array, const ArrowType& type) {
   const auto& texts = static_cast<const arrow::StringArray&>(array);
   arrow::FixedSizeBinaryBuilder builder(arrow::fixed_size_binary(16));
   TARN_RETURN_IF_ERROR(builder.Reserve(texts.length()));
@@ -144,7 +145,8 @@ Status CheckHuge(const arrow::Array& array) {
   const auto& values = static_cast<const arrow::Decimal128Array&>(array);
   for (int64_t i = 0; i < values.length(); ++i) {
     if (values.IsValid(i) && !arrow::Decimal128(values.GetValue(i)).FitsInPrecision(38)) {
-      return Status::InvalidArgument("value " + arrow::Decimal128(values.GetValue(i)).ToIntegerString() +
+      return Status::InvalidArgument("value " +
+                                     arrow::Decimal128(values.GetValue(i)).ToIntegerString() +
                                      " has more than 38 digits; cast it, for example to VARCHAR");
     }
   }
@@ -202,8 +204,8 @@ Result<std::shared_ptr<arrow::Array>> FormatIntervals(const arrow::Array& array)
 
 Result<std::shared_ptr<arrow::ArrayData>> ConvertData(const std::shared_ptr<arrow::ArrayData>& raw,
                                                       const ResultNode& node) {
-  const auto data = [](Result<std::shared_ptr<arrow::Array>> array)
-      -> Result<std::shared_ptr<arrow::ArrayData>> {
+  const auto data =
+      [](Result<std::shared_ptr<arrow::Array>> array) -> Result<std::shared_ptr<arrow::ArrayData>> {
     TARN_RETURN_IF_ERROR(array.status());
     return (*array)->data();
   };
@@ -266,8 +268,7 @@ Result<ResultTypes> ResultTypes::Make(ArrowOptionsHandle options, std::vector<Ty
 
 Result<std::shared_ptr<arrow::RecordBatch>> ResultTypes::Convert(duckdb_data_chunk chunk) const {
   ArrowArray exported;
-  TARN_RETURN_IF_ERROR(
-      FromDuckError(duckdb_data_chunk_to_arrow(options_.get(), chunk, &exported)));
+  TARN_RETURN_IF_ERROR(FromDuckError(duckdb_data_chunk_to_arrow(options_.get(), chunk, &exported)));
   TARN_ASSIGN_OR_RETURN(const auto raw, arrow::ImportRecordBatch(&exported, raw_schema_));
   if (!changed_) {
     return arrow::RecordBatch::Make(schema_, raw->num_rows(), raw->column_data());

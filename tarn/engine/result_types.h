@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <arrow/api.h>
+#include <arrow/type_fwd.h>
 
 #include "tarn/engine/duck_handles.h"
 

@@ -21,9 +21,7 @@ bool IsUuid(const arrow::DataType& type) {
          static_cast<const arrow::ExtensionType&>(type).extension_name() == "arrow.uuid";
 }
 
-bool IsNested(const arrow::DataType& type) {
-  return arrow::is_nested(type.id());
-}
+bool IsNested(const arrow::DataType& type) { return arrow::is_nested(type.id()); }
 
 bool IsNumber(const arrow::DataType& type) {
   return arrow::is_numeric(type.id()) || arrow::is_decimal(type.id());
@@ -191,35 +189,46 @@ Status AppendTimes(const arrow::Array& array, int64_t row, bool json, std::strin
   return Status::Ok();
 }
 
+void AppendInteger(const arrow::Array& array, int64_t row, std::string& out) {
+  switch (array.type_id()) {
+    case arrow::Type::INT8:
+      engine::AppendInteger(static_cast<const arrow::Int8Array&>(array).Value(row), out);
+      break;
+    case arrow::Type::INT16:
+      engine::AppendInteger(static_cast<const arrow::Int16Array&>(array).Value(row), out);
+      break;
+    case arrow::Type::INT32:
+      engine::AppendInteger(static_cast<const arrow::Int32Array&>(array).Value(row), out);
+      break;
+    case arrow::Type::INT64:
+      engine::AppendInteger(static_cast<const arrow::Int64Array&>(array).Value(row), out);
+      break;
+    case arrow::Type::UINT8:
+      AppendUnsigned(static_cast<const arrow::UInt8Array&>(array).Value(row), out);
+      break;
+    case arrow::Type::UINT16:
+      AppendUnsigned(static_cast<const arrow::UInt16Array&>(array).Value(row), out);
+      break;
+    case arrow::Type::UINT32:
+      AppendUnsigned(static_cast<const arrow::UInt32Array&>(array).Value(row), out);
+      break;
+    case arrow::Type::UINT64:
+      AppendUnsigned(static_cast<const arrow::UInt64Array&>(array).Value(row), out);
+      break;
+    default:
+      break;
+  }
+}
+
 /// One value that is not NULL; without `json` as plain text (nested values as JSON all the same).
 Status AppendValue(const arrow::Array& array, int64_t row, bool json, std::string& out) {
+  if (arrow::is_integer(array.type_id())) {
+    AppendInteger(array, row, out);
+    return Status::Ok();
+  }
   switch (array.type_id()) {
     case arrow::Type::BOOL:
       out += static_cast<const arrow::BooleanArray&>(array).Value(row) ? "true" : "false";
-      return Status::Ok();
-    case arrow::Type::INT8:
-      AppendInteger(static_cast<const arrow::Int8Array&>(array).Value(row), out);
-      return Status::Ok();
-    case arrow::Type::INT16:
-      AppendInteger(static_cast<const arrow::Int16Array&>(array).Value(row), out);
-      return Status::Ok();
-    case arrow::Type::INT32:
-      AppendInteger(static_cast<const arrow::Int32Array&>(array).Value(row), out);
-      return Status::Ok();
-    case arrow::Type::INT64:
-      AppendInteger(static_cast<const arrow::Int64Array&>(array).Value(row), out);
-      return Status::Ok();
-    case arrow::Type::UINT8:
-      AppendUnsigned(static_cast<const arrow::UInt8Array&>(array).Value(row), out);
-      return Status::Ok();
-    case arrow::Type::UINT16:
-      AppendUnsigned(static_cast<const arrow::UInt16Array&>(array).Value(row), out);
-      return Status::Ok();
-    case arrow::Type::UINT32:
-      AppendUnsigned(static_cast<const arrow::UInt32Array&>(array).Value(row), out);
-      return Status::Ok();
-    case arrow::Type::UINT64:
-      AppendUnsigned(static_cast<const arrow::UInt64Array&>(array).Value(row), out);
       return Status::Ok();
     case arrow::Type::FLOAT:
       AppendReal<arrow::FloatArray>(array, row, json, out);
@@ -281,15 +290,21 @@ Status CheckType(const arrow::DataType& type) {
   }
   const auto sample = arrow::MakeArrayOfNull(type.GetSharedPtr(), 1);
   TARN_RETURN_IF_ERROR(StatusOf(sample));
-  static constexpr arrow::Type::type kRefused[] = {
-      arrow::Type::DICTIONARY,      arrow::Type::HALF_FLOAT,        arrow::Type::DECIMAL256,
-      arrow::Type::INTERVAL_MONTHS, arrow::Type::INTERVAL_DAY_TIME, arrow::Type::DURATION,
-      arrow::Type::DATE64,          arrow::Type::STRING_VIEW,       arrow::Type::BINARY_VIEW,
-      arrow::Type::DECIMAL32,       arrow::Type::DECIMAL64,
-      arrow::Type::INTERVAL_MONTH_DAY_NANO};
-  const bool refused = std::find(std::begin(kRefused), std::end(kRefused), type.id()) !=
-                           std::end(kRefused) ||
-                       (type.id() == arrow::Type::EXTENSION && !IsUuid(type));
+  static constexpr arrow::Type::type kRefused[] = {arrow::Type::DICTIONARY,
+                                                   arrow::Type::HALF_FLOAT,
+                                                   arrow::Type::DECIMAL256,
+                                                   arrow::Type::INTERVAL_MONTHS,
+                                                   arrow::Type::INTERVAL_DAY_TIME,
+                                                   arrow::Type::DURATION,
+                                                   arrow::Type::DATE64,
+                                                   arrow::Type::STRING_VIEW,
+                                                   arrow::Type::BINARY_VIEW,
+                                                   arrow::Type::DECIMAL32,
+                                                   arrow::Type::DECIMAL64,
+                                                   arrow::Type::INTERVAL_MONTH_DAY_NANO};
+  const bool refused =
+      std::find(std::begin(kRefused), std::end(kRefused), type.id()) != std::end(kRefused) ||
+      (type.id() == arrow::Type::EXTENSION && !IsUuid(type));
   return refused ? Status::Unimplemented("values of type " + type.ToString() +
                                          " cannot be written as text")
                  : Status::Ok();
@@ -321,9 +336,7 @@ class JsonWriter : public RowWriter {
     return sink_(text_);
   }
 
-  Status Finish() override {
-    return lines_ ? Status::Ok() : sink_(started_ ? "]\n" : "[]\n");
-  }
+  Status Finish() override { return lines_ ? Status::Ok() : sink_(started_ ? "]\n" : "[]\n"); }
 
  private:
   bool lines_;

@@ -87,17 +87,20 @@ TEST(RowWriterTest, JsonValuesAreExact) {
 TEST(RowWriterTest, NestedValuesAreJson) {
   const auto inner = arrow::struct_(
       {arrow::field("a \"b", arrow::int32()), arrow::field("l", arrow::list(arrow::utf8()))});
-  EXPECT_EQ(Values(*Json(arrow::list(inner), R"([[{"a \"b": 1, "l": ["x", null]}, null], [], null])")),
-            R"([{"a \"b":1,"l":["x",null]},null] [] null)");
-  EXPECT_EQ(Values(*Json(arrow::map(arrow::utf8(), arrow::int32()), R"([[["k", 1], ["l", null]], []])")),
-            R"({"k":1,"l":null} {})");
+  EXPECT_EQ(
+      Values(*Json(arrow::list(inner), R"([[{"a \"b": 1, "l": ["x", null]}, null], [], null])")),
+      R"([{"a \"b":1,"l":["x",null]},null] [] null)");
+  EXPECT_EQ(
+      Values(*Json(arrow::map(arrow::utf8(), arrow::int32()), R"([[["k", 1], ["l", null]], []])")),
+      R"({"k":1,"l":null} {})");
   EXPECT_EQ(Values(*Json(arrow::map(arrow::int32(), arrow::int32()), "[[[1, 2]]]")),
             R"([{"key":1,"value":2}])");
   EXPECT_EQ(Values(*Json(arrow::list(arrow::int32()), "[[1], [2, 3], [4]]")->Slice(1)),
             "[2,3] [4]");
-  EXPECT_EQ(Values(*Json(arrow::struct_({arrow::field("x", arrow::int32())}),
-                         R"([{"x": 1}, {"x": 2}])")->Slice(1)),
-            R"({"x":2})");
+  EXPECT_EQ(
+      Values(*Json(arrow::struct_({arrow::field("x", arrow::int32())}), R"([{"x": 1}, {"x": 2}])")
+                  ->Slice(1)),
+      R"({"x":2})");
 }
 
 TEST(RowWriterTest, JsonDocuments) {
@@ -105,24 +108,26 @@ TEST(RowWriterTest, JsonDocuments) {
       arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8())});
   const auto first = Rows(schema, R"([{"id": 1, "name": "a"}, {"id": null, "name": null}])");
   const auto second = Rows(schema, R"([{"id": 3, "name": "c"}])");
-  EXPECT_EQ(Written(RowFormat::kJson, {first, second}, schema),
-            "[{\"id\":1,\"name\":\"a\"},\n{\"id\":null,\"name\":null},\n{\"id\":3,\"name\":\"c\"}]\n");
+  EXPECT_EQ(
+      Written(RowFormat::kJson, {first, second}, schema),
+      "[{\"id\":1,\"name\":\"a\"},\n{\"id\":null,\"name\":null},\n{\"id\":3,\"name\":\"c\"}]\n");
   EXPECT_EQ(Written(RowFormat::kJson, {}, schema), "[]\n");
   EXPECT_EQ(Written(RowFormat::kJsonLines, {first, second}, schema),
             "{\"id\":1,\"name\":\"a\"}\n{\"id\":null,\"name\":null}\n{\"id\":3,\"name\":\"c\"}\n");
 }
 
 TEST(RowWriterTest, Csv) {
-  const auto schema = arrow::schema({arrow::field("a,b", arrow::utf8()),
-                                     arrow::field("n", arrow::float64()),
-                                     arrow::field("l", arrow::list(arrow::int32()))});
+  const auto schema =
+      arrow::schema({arrow::field("a,b", arrow::utf8()), arrow::field("n", arrow::float64()),
+                     arrow::field("l", arrow::list(arrow::int32()))});
   const auto rows = Rows(schema, R"([{"a,b": "x", "n": 1.5, "l": [1, 2]},
                                      {"a,b": "", "n": null, "l": null},
                                      {"a,b": "say \"hi\"\nthere", "n": -2, "l": []},
                                      {"a,b": " pad ", "n": 0, "l": [null]}])");
-  EXPECT_EQ(Written(RowFormat::kCsv, {rows}, schema),
-            "\"a,b\",n,l\r\nx,1.5,\"[1,2]\"\r\n\"\",,\r\n\"say \"\"hi\"\"\nthere\",-2.0,[]\r\n\" pad "
-            "\",0.0,[null]\r\n");
+  EXPECT_EQ(
+      Written(RowFormat::kCsv, {rows}, schema),
+      "\"a,b\",n,l\r\nx,1.5,\"[1,2]\"\r\n\"\",,\r\n\"say \"\"hi\"\"\nthere\",-2.0,[]\r\n\" pad "
+      "\",0.0,[null]\r\n");
   EXPECT_EQ(Written(RowFormat::kCsv, {}, schema), "\"a,b\",n,l\r\n");
 }
 
@@ -131,8 +136,9 @@ TEST(RowWriterTest, AlignedTable) {
       arrow::schema({arrow::field("id", arrow::int64()), arrow::field("name", arrow::utf8())});
   const auto rows = Rows(schema, R"([{"id": 1, "name": "größe"}, {"id": 100, "name": "a\nb\u001b"},
                                      {"id": null, "name": null}])");
-  EXPECT_EQ(Written(RowFormat::kTable, {rows}, schema),
-            "  id | name\n-----+---------\n   1 | größe\n 100 | a\\nb\\x1b\nNULL | NULL\n(3 rows)\n");
+  EXPECT_EQ(
+      Written(RowFormat::kTable, {rows}, schema),
+      "  id | name\n-----+---------\n   1 | größe\n 100 | a\\nb\\x1b\nNULL | NULL\n(3 rows)\n");
   EXPECT_EQ(Written(RowFormat::kTable, {}, schema), "id | name\n---+-----\n(0 rows)\n");
 }
 

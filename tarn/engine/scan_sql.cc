@@ -123,8 +123,7 @@ std::string SchemaMap(const ScanRequest& request, const FileGroup& group) {
     out += out.empty() ? "" : ", ";
     out += by_id ? std::to_string(column.field_id)
                  : QuoteText(column.file_name.empty() ? column.name : column.file_name);
-    out += ": {name: '" + ScanName(i) + "', type: " + QuoteText(column.type) +
-           ", default_value: " +
+    out += ": {name: '" + ScanName(i) + "', type: " + QuoteText(column.type) + ", default_value: " +
            (column.default_text ? QuoteText(*column.default_text) : "NULL::VARCHAR") + "}";
   }
   if (out.empty()) {
@@ -167,8 +166,8 @@ Result<std::string> GroupScan(const ScanRequest& request, const FileGroup& group
   }
   std::string inner = "SELECT *";
   if (positions) {
-    inner += ", " + FileExpression(group) +
-             " AS tarn_file, CAST(file_row_number AS BIGINT) AS tarn_pos";
+    inner +=
+        ", " + FileExpression(group) + " AS tarn_file, CAST(file_row_number AS BIGINT) AS tarn_pos";
   }
   inner += " FROM read_parquet(" + QuoteTextList(paths) + ", schema = MAP {" +
            SchemaMap(request, group) + "}, hive_partitioning = false)";

@@ -21,7 +21,8 @@ struct ScanColumn {
   int32_t field_id = 0;  // For ScanMatch::kFieldId.
   // Name inside the files, for ScanMatch::kName; empty = `name`.
   std::string file_name{};
-  std::optional<std::string> default_text{};  // Value where a file lacks the column, cast to `type`.
+  std::optional<std::string>
+      default_text{};  // Value where a file lacks the column, cast to `type`.
   friend bool operator==(const ScanColumn&, const ScanColumn&) = default;
 };
 
@@ -29,7 +30,7 @@ enum class ScanMatch { kFieldId, kName };
 
 /// A column that is the same in every row of a file and replaces what the file holds.
 struct ScanConstant {
-  std::string column;                    // Name of a ScanColumn.
+  std::string column;                 // Name of a ScanColumn.
   std::optional<std::string> text{};  // Cast to the column's type; none = NULL.
   friend auto operator<=>(const ScanConstant&, const ScanConstant&) = default;
 };

@@ -41,8 +41,8 @@ class ScanSqlTest : public ::testing::Test {
     if (!sql.ok()) {
       return sql.status().ToString();
     }
-    const auto stream = session_->Query("SELECT COLUMNS(*)::VARCHAR FROM (" + *sql +
-                                        ") ORDER BY " + order);
+    const auto stream =
+        session_->Query("SELECT COLUMNS(*)::VARCHAR FROM (" + *sql + ") ORDER BY " + order);
     if (!stream.ok()) {
       return stream.status().ToString() + "\n" + *sql;
     }
@@ -65,8 +65,8 @@ class ScanSqlTest : public ::testing::Test {
     const auto schema = arrow::schema(
         {arrow::field("file_index", arrow::int64()), arrow::field("pos", arrow::int64())});
     const auto rows = *arrow::json::ArrayFromJSONString(arrow::struct_(schema->fields()), json);
-    ASSERT_OK(session_->RegisterBatches("deletes", schema,
-                                        {*arrow::RecordBatch::FromStructArray(rows)}));
+    ASSERT_OK(
+        session_->RegisterBatches("deletes", schema, {*arrow::RecordBatch::FromStructArray(rows)}));
   }
 
   TemporaryDirectory directory_;
@@ -75,7 +75,8 @@ class ScanSqlTest : public ::testing::Test {
 };
 
 TEST_F(ScanSqlTest, ColumnsAreFoundByFieldId) {
-  const std::string older = Write("a.parquet", "SELECT 1::INT AS id, 'x' AS gone", "id: 1, gone: 2");
+  const std::string older =
+      Write("a.parquet", "SELECT 1::INT AS id, 'x' AS gone", "id: 1, gone: 2");
   const std::string newer =
       Write("b.parquet", "SELECT 2::BIGINT AS renamed, 7 AS extra", "renamed: 1, extra: 3");
   const ScanRequest request = {
@@ -102,10 +103,10 @@ TEST_F(ScanSqlTest, DeletedRowsOfTheRightFileAreLeftOut) {
   std::vector<ScanFile> files;
   for (int i = 0; i < 5; ++i) {
     const std::string number = std::to_string(i);
-    files.push_back({.path = Write(number + ".parquet",
-                                   "SELECT " + number + " * 10 + i AS v FROM range(3) t(i)",
-                                   "v: 1"),
-                     .has_deletes = i == 1 || i == 4});
+    files.push_back(
+        {.path = Write(number + ".parquet",
+                       "SELECT " + number + " * 10 + i AS v FROM range(3) t(i)", "v: 1"),
+         .has_deletes = i == 1 || i == 4});
   }
   RegisterDeletes(R"([{"file_index": 1, "pos": 0}, {"file_index": 4, "pos": 2},
                       {"file_index": 4, "pos": 1}, {"file_index": 0, "pos": 0}])");
@@ -134,8 +135,9 @@ TEST_F(ScanSqlTest, ConstantsReplaceWhatAFileHolds) {
 }
 
 TEST_F(ScanSqlTest, NoFilesIsAnEmptyRelation) {
-  ScanRequest request = {.columns = {{.name = "v", .type = "DECIMAL(10,2)", .field_id = 1},
-                                     {.name = "s", .type = "STRUCT(\"a b\" BIGINT)", .field_id = 2}}};
+  ScanRequest request = {
+      .columns = {{.name = "v", .type = "DECIMAL(10,2)", .field_id = 1},
+                  {.name = "s", .type = "STRUCT(\"a b\" BIGINT)", .field_id = 2}}};
   EXPECT_EQ(Rows(request), "");
   request.with_position = true;
   ASSERT_OK_AND_ASSIGN(const std::string sql, BuildScan(request));
@@ -145,9 +147,15 @@ TEST_F(ScanSqlTest, NoFilesIsAnEmptyRelation) {
 }
 
 TEST_F(ScanSqlTest, HostileNamesAndPathsAreLiteral) {
-  const std::vector<std::string> names = {"file_index", "file_row_number", "filename",
-                                          "a\"b",       "x'); DROP TABLE t; --",
-                                          "line\nbreak", "日本", "c0", "f"};
+  const std::vector<std::string> names = {"file_index",
+                                          "file_row_number",
+                                          "filename",
+                                          "a\"b",
+                                          "x'); DROP TABLE t; --",
+                                          "line\nbreak",
+                                          "日本",
+                                          "c0",
+                                          "f"};
   std::string select;
   std::string ids;
   std::vector<ScanColumn> columns;
@@ -159,8 +167,8 @@ TEST_F(ScanSqlTest, HostileNamesAndPathsAreLiteral) {
         {.name = names[i], .type = "BIGINT", .field_id = static_cast<int32_t>(i + 1)});
   }
   RegisterDeletes(R"([{"file_index": 0, "pos": 1}])");
-  for (const char* file : {"plain.parquet", "it's [1] *?.parquet", "[a].parquet",
-                                  "p=1,q=2.parquet", "new\nline.parquet", "100%20.parquet"}) {
+  for (const char* file : {"plain.parquet", "it's [1] *?.parquet", "[a].parquet", "p=1,q=2.parquet",
+                           "new\nline.parquet", "100%20.parquet"}) {
     SCOPED_TRACE(file);
     const std::string path = Write(file, select, ids);
     EXPECT_EQ(Rows({.columns = columns,
@@ -187,11 +195,12 @@ TEST_F(ScanSqlTest, RandomNamesNeverBreakOut) {
       continue;
     }
     SCOPED_TRACE(name);
-    ASSERT_EQ(Rows({.columns = {{.name = name, .type = "BIGINT", .field_id = 1},
-                                {.name = name + "2", .type = "VARCHAR", .field_id = 2,
-                                 .default_text = name}},
-                    .files = {{.path = path}}}),
-              "5," + name);
+    ASSERT_EQ(
+        Rows({.columns =
+                  {{.name = name, .type = "BIGINT", .field_id = 1},
+                   {.name = name + "2", .type = "VARCHAR", .field_id = 2, .default_text = name}},
+              .files = {{.path = path}}}),
+        "5," + name);
   }
 }
 

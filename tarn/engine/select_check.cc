@@ -4,6 +4,8 @@
 #include <functional>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "tarn/engine/quoting.h"
 #include "tarn/engine/syntax_tree.h"
 
@@ -251,8 +253,10 @@ class ExpressionWalk {
       case FunctionVerdict::kForbidden:
         return Forbidden(name);
       case FunctionVerdict::kVolatile:
-        return Status::InvalidArgument("expressions cannot have functions whose value changes "
-                                       "from call to call, found " + name);
+        return Status::InvalidArgument(
+            "expressions cannot have functions whose value changes "
+            "from call to call, found " +
+            name);
       case FunctionVerdict::kAggregate:
         return Status::InvalidArgument("expressions cannot have aggregates, found " + name);
       case FunctionVerdict::kTable:

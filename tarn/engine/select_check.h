@@ -51,16 +51,16 @@ struct ScalarExpression {
   std::string sql;  // In brackets; `${name}` replaced. Can stand anywhere an expression can.
   std::vector<std::vector<std::string>> columns;  // Name parts, unique, in order of first use.
   std::vector<std::string> functions;             // Lower-case, sorted, unique.
-  bool is_column = false;   // Nothing but a reference to columns[0].
+  bool is_column = false;                         // Nothing but a reference to columns[0].
 };
 
 /// Parses and checks one expression over columns; `${name}` is the column "name".
 ///
 /// The caller has to check that every column exists: `current_date` and its like are columns to the
 /// parser, and functions only when there is no such column.
-/// Errors: kInvalidArgument, naming what was found, on a syntax error, sub-query, aggregate, window,
-/// table function, star, parameter or a function that gives another value at each call (now,
-/// random, nextval, …); kPermissionDenied as CheckSelect.
+/// Errors: kInvalidArgument, naming what was found, on a syntax error, sub-query, aggregate,
+/// window, table function, star, parameter or a function that gives another value at each call
+/// (now, random, nextval, …); kPermissionDenied as CheckSelect.
 Result<ScalarExpression> CheckExpression(Session& session, std::string_view text);
 
 }  // namespace tarn::engine

@@ -86,36 +86,76 @@ TEST_F(SelectCheckTest, AtClausesAreReported) {
 }
 
 TEST_F(SelectCheckTest, AnythingButOneSelectIsRefused) {
-  for (const char* sql :
-       {"", "SELECT 1; SELECT 2", "CREATE TABLE t (a INT)", "DROP TABLE t",
-        "INSERT INTO t VALUES (1)", "UPDATE t SET a = 1", "DELETE FROM t", "COPY t TO 'x'",
-        "COPY (SELECT 1) TO 'x'", "ATTACH 'x'", "DETACH x", "USE x", "PRAGMA threads",
-        "SET threads = 1", "RESET threads", "INSTALL x", "LOAD x", "CALL f()", "EXPLAIN SELECT 1",
-        "DESCRIBE SELECT 1", "SHOW TABLES", "SUMMARIZE t", "VACUUM", "CHECKPOINT", "BEGIN",
-        "PREPARE p AS SELECT 1", "EXECUTE p", "EXPORT DATABASE 'x'", "SELECT $1", "SELECT ?",
-        "SELECT 1; DROP TABLE t", "SELECT * FROM (SHOW TABLES)", "SELEC 1", "SELECT FROM",
-        "CREATE TEMP VIEW v AS SELECT 1", "SET VARIABLE x = 1", "MERGE INTO t USING s ON true"}) {
+  for (const char* sql : {"",
+                          "SELECT 1; SELECT 2",
+                          "CREATE TABLE t (a INT)",
+                          "DROP TABLE t",
+                          "INSERT INTO t VALUES (1)",
+                          "UPDATE t SET a = 1",
+                          "DELETE FROM t",
+                          "COPY t TO 'x'",
+                          "COPY (SELECT 1) TO 'x'",
+                          "ATTACH 'x'",
+                          "DETACH x",
+                          "USE x",
+                          "PRAGMA threads",
+                          "SET threads = 1",
+                          "RESET threads",
+                          "INSTALL x",
+                          "LOAD x",
+                          "CALL f()",
+                          "EXPLAIN SELECT 1",
+                          "DESCRIBE SELECT 1",
+                          "SHOW TABLES",
+                          "SUMMARIZE t",
+                          "VACUUM",
+                          "CHECKPOINT",
+                          "BEGIN",
+                          "PREPARE p AS SELECT 1",
+                          "EXECUTE p",
+                          "EXPORT DATABASE 'x'",
+                          "SELECT $1",
+                          "SELECT ?",
+                          "SELECT 1; DROP TABLE t",
+                          "SELECT * FROM (SHOW TABLES)",
+                          "SELEC 1",
+                          "SELECT FROM",
+                          "CREATE TEMP VIEW v AS SELECT 1",
+                          "SET VARIABLE x = 1",
+                          "MERGE INTO t USING s ON true"}) {
     EXPECT_THAT(CheckSelect(*session_, sql), Fails(ErrorCode::kInvalidArgument)) << sql;
   }
   EXPECT_THAT(CheckSelect(*session_, "SELECT '\xff'"), Fails(ErrorCode::kInvalidArgument));
 }
 
 TEST_F(SelectCheckTest, FunctionsThatReachOutAreRefused) {
-  for (const char* sql :
-       {"SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM READ_PARQUET('x')",
-        "SELECT * FROM read_text('x')", "SELECT * FROM glob('*')", "SELECT * FROM duckdb_settings()",
-        "SELECT * FROM duckdb_secrets()", "SELECT * FROM pragma_version()",
-        "SELECT * FROM query('DROP TABLE t')", "SELECT * FROM query_table('t')",
-        "SELECT * FROM parquet_metadata('x')", "SELECT * FROM tarn_arrow_source(1)",
-        "SELECT * FROM json_execute_serialized_sql('x')", "SELECT * FROM sniff_csv('x')",
-        "SELECT * FROM test_all_types()", "SELECT getenv('HOME')",
-        "SELECT current_setting('s3_secret_access_key')", "SELECT getvariable('x')",
-        "SELECT sleep_ms(1000)", "SELECT pg_sleep(1)", "SELECT nextval('s')",
-        "SELECT 1 WHERE (SELECT Current_Query()) = 'x'", "SELECT write_log('x')",
-        "SELECT * FROM range((SELECT count(*) FROM read_csv('x')))",
-        "SELECT * FROM t WHERE x IN (SELECT y FROM read_json('x'))",
-        "WITH q AS (FROM read_csv('x')) SELECT 1", "SELECT list_transform([1], x -> sleep_ms(x))",
-        "SELECT * FROM (VALUES (getenv('A'))) v"}) {
+  for (const char* sql : {"SELECT * FROM read_csv('/etc/passwd')",
+                          "SELECT * FROM READ_PARQUET('x')",
+                          "SELECT * FROM read_text('x')",
+                          "SELECT * FROM glob('*')",
+                          "SELECT * FROM duckdb_settings()",
+                          "SELECT * FROM duckdb_secrets()",
+                          "SELECT * FROM pragma_version()",
+                          "SELECT * FROM query('DROP TABLE t')",
+                          "SELECT * FROM query_table('t')",
+                          "SELECT * FROM parquet_metadata('x')",
+                          "SELECT * FROM tarn_arrow_source(1)",
+                          "SELECT * FROM json_execute_serialized_sql('x')",
+                          "SELECT * FROM sniff_csv('x')",
+                          "SELECT * FROM test_all_types()",
+                          "SELECT getenv('HOME')",
+                          "SELECT current_setting('s3_secret_access_key')",
+                          "SELECT getvariable('x')",
+                          "SELECT sleep_ms(1000)",
+                          "SELECT pg_sleep(1)",
+                          "SELECT nextval('s')",
+                          "SELECT 1 WHERE (SELECT Current_Query()) = 'x'",
+                          "SELECT write_log('x')",
+                          "SELECT * FROM range((SELECT count(*) FROM read_csv('x')))",
+                          "SELECT * FROM t WHERE x IN (SELECT y FROM read_json('x'))",
+                          "WITH q AS (FROM read_csv('x')) SELECT 1",
+                          "SELECT list_transform([1], x -> sleep_ms(x))",
+                          "SELECT * FROM (VALUES (getenv('A'))) v"}) {
     EXPECT_THAT(CheckSelect(*session_, sql), Fails(ErrorCode::kPermissionDenied)) << sql;
   }
 }
@@ -125,23 +165,27 @@ TEST_F(SelectCheckTest, FilesByNameAreTablesToBeLookedUp) {
 }
 
 TEST_F(SelectCheckTest, UsualQueriesPass) {
-  ASSERT_OK_AND_ASSIGN(const auto statement,
-                       CheckSelect(*session_,
-                                   "SELECT date_trunc('day', t) d, count(*), sum(x) FILTER (x > 1), "
-                                   "now() FROM s.t GROUP BY ALL HAVING count(*) > 1 ORDER BY 1"));
-  EXPECT_THAT(statement.functions, ::testing::IsSupersetOf({"count_star", "date_trunc", "now", "sum"}));
+  ASSERT_OK_AND_ASSIGN(
+      const auto statement,
+      CheckSelect(*session_,
+                  "SELECT date_trunc('day', t) d, count(*), sum(x) FILTER (x > 1), "
+                  "now() FROM s.t GROUP BY ALL HAVING count(*) > 1 ORDER BY 1"));
+  EXPECT_THAT(statement.functions,
+              ::testing::IsSupersetOf({"count_star", "date_trunc", "now", "sum"}));
 }
 
 TEST_F(SelectCheckTest, RewrittenStatementsReadTheGivenTables) {
-  ASSERT_OK(session_->Execute("CREATE TEMP TABLE \"v\"\"1\" (x INT, s STRUCT(y INT)); INSERT INTO "
-                              "\"v\"\"1\" VALUES (7, {'y': 8})"));
+  ASSERT_OK(
+      session_->Execute("CREATE TEMP TABLE \"v\"\"1\" (x INT, s STRUCT(y INT)); INSERT INTO "
+                        "\"v\"\"1\" VALUES (7, {'y': 8})"));
   const auto value = [&](std::string_view sql) -> std::string {
     const auto statement = CheckSelect(*session_, sql);
     if (!statement.ok()) {
       return statement.status().ToString();
     }
-    const auto text = RewriteTables(
-        *session_, *statement, std::vector<Names>(statement->tables.size(), Names{"temp", "main", "v\"1"}));
+    const auto text =
+        RewriteTables(*session_, *statement,
+                      std::vector<Names>(statement->tables.size(), Names{"temp", "main", "v\"1"}));
     if (!text.ok()) {
       return text.status().ToString();
     }
@@ -214,17 +258,63 @@ TEST_F(SelectCheckTest, ExpressionsGiveTheirColumns) {
 }
 
 TEST_F(SelectCheckTest, ExpressionsThatAreNotScalarAreRefused) {
-  for (const char* text :
-       {"", "-- only", "a, b", "a AS z", "a FROM t", "a; b", "a) FROM t; DROP TABLE t; SELECT (1",
-        "(SELECT 1)", "EXISTS (SELECT 1)", "a IN (SELECT 1)", "a > ALL (SELECT 1)", "count(*)",
-        "sum(a)", "first(a)", "a + max(b)", "list(a)", "string_agg(a, ',')", "row_number() OVER ()",
-        "sum(a) OVER ()", "*", "COLUMNS('a')", "COLUMNS(*)", "t.*", "unnest(l)", "$1", "?", "$name",
-        "now()", "NOW()", "random()", "uuid()", "today()", "get_current_timestamp()", "age(t)",
-        "error('x')", "current_timestamp()", "transaction_timestamp()", "gen_random_uuid()",
-        "DEFAULT", "#1", "grouping(a)", "a ORDER BY b", "a LIMIT 1", "a UNION SELECT b", "${}",
-        "${a", "WITH q AS (SELECT 1) SELECT a", "regexp_split_to_table(a, 'x')",
-        "list_transform(l, x -> (SELECT x))", "list_transform(l, x -> random())", "a WHERE b",
-        "a /*", "'a", "SELECT 1", "json_group_array(a)", "1 GROUP BY ALL", "a TABLESAMPLE 1"}) {
+  for (const char* text : {"",
+                           "-- only",
+                           "a, b",
+                           "a AS z",
+                           "a FROM t",
+                           "a; b",
+                           "a) FROM t; DROP TABLE t; SELECT (1",
+                           "(SELECT 1)",
+                           "EXISTS (SELECT 1)",
+                           "a IN (SELECT 1)",
+                           "a > ALL (SELECT 1)",
+                           "count(*)",
+                           "sum(a)",
+                           "first(a)",
+                           "a + max(b)",
+                           "list(a)",
+                           "string_agg(a, ',')",
+                           "row_number() OVER ()",
+                           "sum(a) OVER ()",
+                           "*",
+                           "COLUMNS('a')",
+                           "COLUMNS(*)",
+                           "t.*",
+                           "unnest(l)",
+                           "$1",
+                           "?",
+                           "$name",
+                           "now()",
+                           "NOW()",
+                           "random()",
+                           "uuid()",
+                           "today()",
+                           "get_current_timestamp()",
+                           "age(t)",
+                           "error('x')",
+                           "current_timestamp()",
+                           "transaction_timestamp()",
+                           "gen_random_uuid()",
+                           "DEFAULT",
+                           "#1",
+                           "grouping(a)",
+                           "a ORDER BY b",
+                           "a LIMIT 1",
+                           "a UNION SELECT b",
+                           "${}",
+                           "${a",
+                           "WITH q AS (SELECT 1) SELECT a",
+                           "regexp_split_to_table(a, 'x')",
+                           "list_transform(l, x -> (SELECT x))",
+                           "list_transform(l, x -> random())",
+                           "a WHERE b",
+                           "a /*",
+                           "'a",
+                           "SELECT 1",
+                           "json_group_array(a)",
+                           "1 GROUP BY ALL",
+                           "a TABLESAMPLE 1"}) {
     EXPECT_THAT(CheckExpression(*session_, text), Fails(ErrorCode::kInvalidArgument)) << text;
   }
   for (const char* text : {"getenv('HOME')", "current_setting('threads')", "sleep_ms(1)",

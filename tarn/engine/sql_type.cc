@@ -38,9 +38,8 @@ Result<std::string> NestedType(const arrow::DataType& type) {
     TARN_ASSIGN_OR_RETURN(const std::string value, SqlTypeOf(*map.item_type()));
     return "MAP(" + key + ", " + value + ")";
   }
-  TARN_ASSIGN_OR_RETURN(
-      const std::string element,
-      SqlTypeOf(*static_cast<const arrow::BaseListType&>(type).value_type()));
+  TARN_ASSIGN_OR_RETURN(const std::string element,
+                        SqlTypeOf(*static_cast<const arrow::BaseListType&>(type).value_type()));
   if (type.id() == arrow::Type::FIXED_SIZE_LIST) {
     const auto& list = static_cast<const arrow::FixedSizeListType&>(type);
     return element + "[" + std::to_string(list.list_size()) + "]";

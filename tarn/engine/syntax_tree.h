@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "tarn/base/status.h"
 #include "tarn/engine/engine.h"
@@ -28,14 +28,15 @@ enum class FunctionVerdict {
   kForbidden,  // Reads files, settings or the environment, waits, or changes state.
   kVolatile,   // Another value at each call or in each statement.
   kAggregate,
-  kTable,      // Gives rows.
+  kTable,  // Gives rows.
 };
 
 /// `name` lower-case. Unknown functions are allowed here: binding refuses them.
 FunctionVerdict JudgeFunction(std::string_view name, size_t argument_count);
 /// True for table functions that people may call.
 bool IsAllowedTableFunction(std::string_view name);
-/// True for functions whose second argument `x -> …` is a lambda; elsewhere -> is the JSON operator.
+/// True for functions whose second argument `x -> …` is a lambda; elsewhere -> is the JSON
+/// operator.
 bool TakesLambda(std::string_view name);
 
 }  // namespace tarn::engine

@@ -112,7 +112,8 @@ CivilDate ToCivil(int64_t days) {
   const int64_t day_of_era = shifted - era * 146'097;
   const int64_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const int64_t month = (5 * day_of_year + 2) / 153;
   const int64_t civil_month = month < 10 ? month + 3 : month - 9;
   return {.year = year_of_era + era * 400 + (civil_month <= 2 ? 1 : 0),

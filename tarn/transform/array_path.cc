@@ -195,9 +195,9 @@ Result<std::vector<ArrayLevel>> ArrayPaths::Plan(bool zip) const {
   });
   for (size_t i = 1; i < levels.size(); ++i) {
     if (levels[i].parent != levels[i - 1].path) {
-      return Status::InvalidArgument("fields of two arrays cannot be in one target: " +
-                                     levels[i - 1].path + " and " + levels[i].path +
-                                     " (zip: true pairs them by index)");
+      return Status::InvalidArgument(
+          "fields of two arrays cannot be in one target: " + levels[i - 1].path + " and " +
+          levels[i].path + " (zip: true pairs them by index)");
     }
   }
   if (levels.size() > kLevelsMax) {

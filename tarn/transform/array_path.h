@@ -32,8 +32,9 @@ class ArrayPaths {
 
   /// The arrays met so far, outer ones first.
   ///
-  /// Errors: kInvalidArgument naming both paths when two arrays do not lie inside each other, unless
-  /// `zip`: then all must be arrays of landed columns; or when arrays nest more than two deep.
+  /// Errors: kInvalidArgument naming both paths when two arrays do not lie inside each other,
+  /// unless `zip`: then all must be arrays of landed columns; or when arrays nest more than two
+  /// deep.
   [[nodiscard]] Result<std::vector<ArrayLevel>> Plan(bool zip) const;
 
  private:

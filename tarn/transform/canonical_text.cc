@@ -47,8 +47,7 @@ CanonicalTexts CollectIntegers(const arrow::Array& array) {
   const auto* values = static_cast<const ArrayType&>(array).raw_values();
   return Collect(array, 12, [values](int64_t i, std::string& out) {
     std::array<char, 24> buffer;
-    const auto end =
-        std::to_chars(buffer.data(), buffer.data() + buffer.size(), values[i]).ptr;
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), values[i]).ptr;
     out.append(buffer.data(), end);
   });
 }
@@ -82,7 +81,8 @@ int64_t ToMicros(int64_t value, arrow::TimeUnit::type unit) {
 
 CanonicalTexts CollectTimestamps(const arrow::Array& array) {
   const auto& type = static_cast<const arrow::TimestampType&>(*array.type());
-  const auto suffix = type.timezone().empty() ? engine::ZoneSuffix::kNone : engine::ZoneSuffix::kUtc;
+  const auto suffix =
+      type.timezone().empty() ? engine::ZoneSuffix::kNone : engine::ZoneSuffix::kUtc;
   const int64_t* values = static_cast<const arrow::TimestampArray&>(array).raw_values();
   return Collect(array, 27, [&type, suffix, values](int64_t i, std::string& out) {
     engine::AppendTimestamp(ToMicros(values[i], type.unit()), suffix, out);
@@ -111,6 +111,27 @@ CanonicalTexts CollectDecimals(const arrow::Array& array) {
   return Collect(array, 20, [&values, scale](int64_t i, std::string& out) {
     engine::AppendDecimal(values.GetValue(i), scale, out);
   });
+}
+
+CanonicalTexts CollectIntegers(const arrow::Array& array) {
+  switch (array.type_id()) {
+    case arrow::Type::INT8:
+      return CollectIntegers<arrow::Int8Array>(array);
+    case arrow::Type::INT16:
+      return CollectIntegers<arrow::Int16Array>(array);
+    case arrow::Type::INT32:
+      return CollectIntegers<arrow::Int32Array>(array);
+    case arrow::Type::INT64:
+      return CollectIntegers<arrow::Int64Array>(array);
+    case arrow::Type::UINT8:
+      return CollectIntegers<arrow::UInt8Array>(array);
+    case arrow::Type::UINT16:
+      return CollectIntegers<arrow::UInt16Array>(array);
+    case arrow::Type::UINT32:
+      return CollectIntegers<arrow::UInt32Array>(array);
+    default:
+      return CollectIntegers<arrow::UInt64Array>(array);
+  }
 }
 
 Status NoText(const arrow::DataType& type) {
@@ -177,6 +198,9 @@ bool CanBeKey(const arrow::DataType& type) {
 }
 
 Result<CanonicalTexts> MakeCanonicalTexts(const arrow::Array& column) {
+  if (arrow::is_integer(column.type_id())) {
+    return CollectIntegers(column);
+  }
   switch (column.type_id()) {
     case arrow::Type::BOOL: {
       const auto& values = static_cast<const arrow::BooleanArray&>(column);
@@ -184,22 +208,6 @@ Result<CanonicalTexts> MakeCanonicalTexts(const arrow::Array& column) {
         out += values.Value(i) ? "true" : "false";
       });
     }
-    case arrow::Type::INT8:
-      return CollectIntegers<arrow::Int8Array>(column);
-    case arrow::Type::INT16:
-      return CollectIntegers<arrow::Int16Array>(column);
-    case arrow::Type::INT32:
-      return CollectIntegers<arrow::Int32Array>(column);
-    case arrow::Type::INT64:
-      return CollectIntegers<arrow::Int64Array>(column);
-    case arrow::Type::UINT8:
-      return CollectIntegers<arrow::UInt8Array>(column);
-    case arrow::Type::UINT16:
-      return CollectIntegers<arrow::UInt16Array>(column);
-    case arrow::Type::UINT32:
-      return CollectIntegers<arrow::UInt32Array>(column);
-    case arrow::Type::UINT64:
-      return CollectIntegers<arrow::UInt64Array>(column);
     case arrow::Type::FLOAT: {
       const float* values = static_cast<const arrow::FloatArray&>(column).raw_values();
       return Collect(column, 12, [values](int64_t i, std::string& out) {

@@ -52,11 +52,13 @@ TEST(CanonicalTextTest, EachTypeHasItsText) {
   EXPECT_EQ(Texts(*Json(arrow::uint64(), "[18446744073709551615]")), "18446744073709551615");
   EXPECT_EQ(Texts(*Json(arrow::decimal128(10, 2), R"(["0.05", "-12.30", "0.00", null])")),
             "0.05|-12.30|0.00|NULL");
-  EXPECT_EQ(Texts(*Json(arrow::decimal128(38, 0), R"(["-99999999999999999999999999999999999999"])")),
-            "-99999999999999999999999999999999999999");
-  EXPECT_EQ(Texts(*Json(arrow::decimal128(38, 20),
-                        R"(["100000000000000000.00000000000000000001", "-0.00000000000000000001"])")),
-            "100000000000000000.00000000000000000001|-0.00000000000000000001");
+  EXPECT_EQ(
+      Texts(*Json(arrow::decimal128(38, 0), R"(["-99999999999999999999999999999999999999"])")),
+      "-99999999999999999999999999999999999999");
+  EXPECT_EQ(
+      Texts(*Json(arrow::decimal128(38, 20),
+                  R"(["100000000000000000.00000000000000000001", "-0.00000000000000000001"])")),
+      "100000000000000000.00000000000000000001|-0.00000000000000000001");
   EXPECT_EQ(Texts(*Json(arrow::utf8(), R"(["", "grüße", null])")), "|grüße|NULL");
   EXPECT_EQ(Texts(*Json(arrow::large_utf8(), R"(["a", null])")), "a|NULL");
   EXPECT_EQ(Texts(*Json(arrow::binary(), R"(["\u0000\u000fz", null])")), "000F7A|NULL");
@@ -71,9 +73,11 @@ TEST(CanonicalTextTest, EachTypeHasItsText) {
   EXPECT_EQ(Texts(*Json(arrow::timestamp(TimeUnit::MILLI), "[-1]")), "1969-12-31T23:59:59.999000");
   EXPECT_EQ(Texts(*Json(arrow::timestamp(TimeUnit::NANO), "[-1]")), "1969-12-31T23:59:59.999999");
   const auto uuid = arrow::ExtensionType::WrapArray(
-      arrow::extension::uuid(), Json(arrow::fixed_size_binary(16), R"(["0123456789abcdef", null])"));
+      arrow::extension::uuid(),
+      Json(arrow::fixed_size_binary(16), R"(["0123456789abcdef", null])"));
   EXPECT_EQ(Texts(*uuid), "30313233-3435-3637-3839-616263646566|NULL");
-  const auto dictionary = arrow::compute::DictionaryEncode(Json(arrow::utf8(), R"(["a", null, "a"])"));
+  const auto dictionary =
+      arrow::compute::DictionaryEncode(Json(arrow::utf8(), R"(["a", null, "a"])"));
   EXPECT_EQ(Texts(*dictionary->make_array()), "a|NULL|a");
 }
 
@@ -124,7 +128,10 @@ TEST(KeyHashesTest, PublishedVectors) {
   ASSERT_OK_AND_ASSIGN(const auto two, KeyHashes({Json(arrow::utf8(), R"(["1", null])"),
                                                   Json(arrow::utf8(), R"(["a", "a"])")}));
   EXPECT_EQ(HexAt(*two, 0), "d34f3df3d58980bf584d729b860d4ec1a611aac1");
-  const Sha1Digest with_null = Sha1(std::string_view("\0\x08" "a", 3));
+  const Sha1Digest with_null =
+      Sha1(std::string_view("\0\x08"
+                            "a",
+                            3));
   EXPECT_EQ(HexAt(*two, 1),
             EncodeHex({reinterpret_cast<const char*>(with_null.data()), with_null.size()}));
   EXPECT_EQ(two->type()->ToString(), "fixed_size_binary[20]");

@@ -25,9 +25,10 @@ class ColumnCastTest : public ::testing::Test {
     const auto plan = PlanCast("r", "d", *(*described)->field(0)->type(), *to);
     EXPECT_TRUE(plan.ok()) << plan.status().ToString();
     const std::string fails = plan->fails.empty() ? "false" : plan->fails;
-    const auto stream = session_->Query(
-        "SELECT CASE WHEN " + fails + " THEN 'fails' ELSE coalesce(d::VARCHAR, 'NULL') END FROM "
-        "(SELECT *, " + plan->cast + " AS d FROM (SELECT " + value + " AS r))");
+    const auto stream = session_->Query("SELECT CASE WHEN " + fails +
+                                        " THEN 'fails' ELSE coalesce(d::VARCHAR, 'NULL') END FROM "
+                                        "(SELECT *, " +
+                                        plan->cast + " AS d FROM (SELECT " + value + " AS r))");
     if (!stream.ok()) {
       return stream.status().ToString();
     }

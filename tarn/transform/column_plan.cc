@@ -92,8 +92,9 @@ void AppendLeaves(LeafContext& context, const std::string& name, const std::stri
   if (context.item.landed && IsUnnested(context.levels, path)) {
     return;
   }
-  const bool expands = context.spec.nested == Nesting::kExpand && type->id() == arrow::Type::STRUCT &&
-                       !context.item.type.has_value() && type->num_fields() > 0;
+  const bool expands = context.spec.nested == Nesting::kExpand &&
+                       type->id() == arrow::Type::STRUCT && !context.item.type.has_value() &&
+                       type->num_fields() > 0;
   std::string shown = name;
   if (context.item.landed) {
     if (context.rules.IsDropped(name)) {
@@ -192,9 +193,8 @@ Result<engine::ScalarExpression> NameScope::Check(engine::Session& session,
                         engine::CheckExpression(session, text));
   for (const std::vector<std::string>& column : expression.columns) {
     const std::string name = LowerCase(column.front());
-    const bool element = std::any_of(levels_.begin(), levels_.end(), [&](const ArrayLevel& level) {
-      return level.column == name;
-    });
+    const bool element = std::any_of(levels_.begin(), levels_.end(),
+                                     [&](const ArrayLevel& level) { return level.column == name; });
     if (!element && !mapped_.contains(name) && !landed_.contains(name)) {
       std::set<std::string> known = landed_;
       known.insert(mapped_.begin(), mapped_.end());

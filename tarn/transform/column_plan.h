@@ -21,8 +21,8 @@ namespace tarn::transform {
 /// One column before its struct is expanded.
 struct ColumnItem {
   std::string name;
-  std::string origin;  // For messages: "columns.price", "landed column price".
-  std::string sql;     // Over the landed columns, in brackets or a quoted name.
+  std::string origin;   // For messages: "columns.price", "landed column price".
+  std::string sql;      // Over the landed columns, in brackets or a quoted name.
   bool direct = false;  // A reference to a column: cannot fail.
   bool landed = false;  // Goes through; drop and rename apply to its leaves.
   std::optional<std::string> type{};

@@ -9,9 +9,9 @@
 namespace tarn::transform {
 namespace {
 
-const auto kSchema = arrow::schema({arrow::field("id", arrow::int32()),
-                                    arrow::field("name", arrow::utf8()),
-                                    arrow::field("t", arrow::timestamp(arrow::TimeUnit::MICRO))});
+const auto kSchema =
+    arrow::schema({arrow::field("id", arrow::int32()), arrow::field("name", arrow::utf8()),
+                   arrow::field("t", arrow::timestamp(arrow::TimeUnit::MICRO))});
 
 std::shared_ptr<arrow::RecordBatch> Rows(std::string_view json) {
   return *arrow::RecordBatch::FromStructArray(

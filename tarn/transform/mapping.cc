@@ -285,8 +285,8 @@ const MappingCompiler::LateExpression* MappingCompiler::FindLate(const std::stri
 
 /// Before images matter where the key can change.
 void MappingCompiler::PlanImages() {
-  if (spec_.mode != Mode::kMerge || !levels_.empty() ||
-      !scope_.IsLanded(std::string(kOperation)) || !scope_.IsLanded(std::string(kBeforeImage))) {
+  if (spec_.mode != Mode::kMerge || !levels_.empty() || !scope_.IsLanded(std::string(kOperation)) ||
+      !scope_.IsLanded(std::string(kBeforeImage))) {
     return;
   }
   has_images_ = true;
@@ -318,8 +318,8 @@ Status MappingCompiler::PlanValues() {
       return type.status().WithContext(leaf.origin);
     }
     value.type = *type;
-    Result<ColumnCast> cast = PlanCast(Internal("raw", i), Internal("cast", i), *leaf.source_type,
-                                       *value.type);
+    Result<ColumnCast> cast =
+        PlanCast(Internal("raw", i), Internal("cast", i), *leaf.source_type, *value.type);
     if (!cast.ok()) {
       return cast.status().WithContext(leaf.origin);
     }
@@ -328,9 +328,8 @@ Status MappingCompiler::PlanValues() {
       return Status::InvalidArgument(leaf.origin + ": a value of type " + value.type->ToString() +
                                      " cannot be hashed");
     }
-    out_.columns.push_back({.name = leaf.name,
-                            .type = item.hash ? arrow::utf8() : value.type,
-                            .hashed = item.hash});
+    out_.columns.push_back(
+        {.name = leaf.name, .type = item.hash ? arrow::utf8() : value.type, .hashed = item.hash});
     values_.push_back(std::move(value));
   }
   return Status::Ok();
@@ -356,8 +355,7 @@ void MappingCompiler::PlanFailures() {
     const ColumnLeaf& leaf = leaves_[i];
     if (!items_[leaf.item].direct) {
       failures_.push_back({LeafGuard(i) + Internal("item", leaf.item) + " IS NULL",
-                           kExpressionFailed,
-                           QuoteText(leaf.origin + ": the expression failed")});
+                           kExpressionFailed, QuoteText(leaf.origin + ": the expression failed")});
     }
     if (!values_[i].cast.fails.empty() && spec_.on_cast_error == OnCastError::kReject) {
       failures_.push_back({LeafGuard(i) + Internal("fails", i), kCastFailed,
@@ -373,10 +371,9 @@ void MappingCompiler::PlanFailures() {
   if (spec_.null_keys == NullKeys::kReject) {
     for (const int index : key_) {
       const std::string& name = leaves_[static_cast<size_t>(index)].name;
-      failures_.push_back({"NOT tarn_before AND NOT \"tarn:truncate\" AND " + QuoteName(name) +
-                               " IS NULL",
-                           kNullKey,
-                           QuoteText("key: column " + name + " is NULL")});
+      failures_.push_back(
+          {"NOT tarn_before AND NOT \"tarn:truncate\" AND " + QuoteName(name) + " IS NULL",
+           kNullKey, QuoteText("key: column " + name + " is NULL")});
     }
   }
   for (const Expectation& expectation : spec_.expect) {
@@ -470,7 +467,8 @@ std::string MappingCompiler::ImageStage(const std::string& input) const {
       "SELECT *, CASE WHEN tarn_before THEN json_transform(hdr__cdc_before, " +
       QuoteText("{" + structure + "}") +
       ") END AS \"tarn:image\", CASE WHEN tarn_before THEN json_keys(hdr__cdc_before) END AS "
-      "\"tarn:names\" FROM (" + images + ")";
+      "\"tarn:names\" FROM (" +
+      images + ")";
   return "SELECT * EXCLUDE (\"tarn:image\", \"tarn:names\") REPLACE (" + replaced + ") FROM (" +
          parsed + ")";
 }
@@ -495,8 +493,7 @@ std::string MappingCompiler::ArrayStage(const std::string& input) const {
   for (size_t i = 0; i < levels_.size(); ++i) {
     const std::string array = array_of(levels_[i]);
     const std::string element = QuoteName(levels_[i].column);
-    const std::string empty =
-        "coalesce(len(" + array + "), 0) = 0 AS " + Internal("empty", i);
+    const std::string empty = "coalesce(len(" + array + "), 0) = 0 AS " + Internal("empty", i);
     if (spec_.zip) {
       together += ", unnest(" + array + ") AS " + element + ", " + empty;
       lengths += "len(" + array + "), ";
@@ -546,9 +543,9 @@ std::string MappingCompiler::NameStage(const std::string& input) const {
     const ColumnCast& cast = values_[i].cast;
     mapped.insert(LowerCase(leaves_[i].name));
     const std::string value = Internal("cast", i);
-    sql += ", " + (cast.fails.empty() ? value
-                                      : "CASE WHEN " + cast.fails + " THEN NULL ELSE " + value +
-                                            " END") +
+    sql += ", " +
+           (cast.fails.empty() ? value
+                               : "CASE WHEN " + cast.fails + " THEN NULL ELSE " + value + " END") +
            " AS " + QuoteName(leaves_[i].name);
     if (!cast.fails.empty()) {
       sql += ", " + Internal("raw", i) + ", (" + cast.fails + ") AS " + Internal("fails", i);
@@ -695,9 +692,8 @@ Result<CompiledMapping> MappingCompiler::Compile() {
 
 const std::vector<std::string>& PassedHeaderColumns() {
   static const std::vector<std::string> kColumns = {
-      "hdr__cdc_operation", "hdr__cdc_position",   "hdr__cdc_timestamp",
-      "hdr__cdc_before",    "hdr__event_timestamp", "hdr__kafka_tombstone",
-      "hdr__absent"};
+      "hdr__cdc_operation",   "hdr__cdc_position",    "hdr__cdc_timestamp", "hdr__cdc_before",
+      "hdr__event_timestamp", "hdr__kafka_tombstone", "hdr__absent"};
   return kColumns;
 }
 

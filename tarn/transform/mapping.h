@@ -6,13 +6,13 @@
 //
 // Rules. `where` leaves a row out unless it is true. An expression that fails, in any key of the
 // file, rejects the row (expression_failed). A value that does not fit its declared `type`, or only
-// after rounding a number given as text, decimal or (to an integer type) double, is a cast error: it
-// rejects the row (cast_failed) or becomes NULL, as `on_cast_error` says. The order is where,
+// after rounding a number given as text, decimal or (to an integer type) double, is a cast error:
+// it rejects the row (cast_failed) or becomes NULL, as `on_cast_error` says. The order is where,
 // columns in table order, delete_when, sequence_by, event_time, NULL keys, expectations in file
 // order; the first failure counts.
 //
-// In merge mode deletes (operation D, tombstones) pass `where` and the checks, and fail on their key
-// only: a delete must not get lost because a column is missing. Truncates (T) never fail.
+// In merge mode deletes (operation D, tombstones) pass `where` and the checks, and fail on their
+// key only: a delete must not get lost because a column is missing. Truncates (T) never fail.
 //
 // With hdr__cdc_before, an update whose before image is there gives a second row, tarn_before =
 // true, with the same tarn_row: the key as it was before, mapped by the same expressions. Its other
@@ -38,13 +38,13 @@ namespace tarn::transform {
 inline constexpr std::string_view kInputRelation = "tarn_input";
 
 // Hidden columns. tarn_row is the one that the input must have as well.
-inline constexpr std::string_view kRowColumn = "tarn_row";          // int64: order in the batch.
+inline constexpr std::string_view kRowColumn = "tarn_row";  // int64: order in the batch.
 // int64: index of the array element from 0; in nested arrays outer index * 2^31 + inner index.
 inline constexpr std::string_view kElementColumn = "tarn_element";
 inline constexpr std::string_view kBeforeColumn = "tarn_before";    // bool: a before image.
 inline constexpr std::string_view kOutcomeColumn = "tarn_outcome";  // utf8: NULL = good, or code.
 inline constexpr std::string_view kOutcomeTextColumn = "tarn_outcome_text";  // utf8
-inline constexpr std::string_view kWarningsColumn = "tarn_warnings";      // int64: bit per expect.
+inline constexpr std::string_view kWarningsColumn = "tarn_warnings";       // int64: bit per expect.
 inline constexpr std::string_view kNullChecksColumn = "tarn_null_checks";  // int64: bit per expect.
 inline constexpr std::string_view kNullCastsColumn = "tarn_null_casts";    // int64: how many.
 inline constexpr std::string_view kDeleteColumn = "tarn_delete";           // bool, never NULL.
@@ -85,13 +85,13 @@ struct MappedColumn {
 struct CompiledMapping {
   MappingSpec spec;
   std::string sql{};  // Without ORDER BY: with RowOrder::kPreserve rows come in input order.
-  std::vector<MappedColumn> columns{};            // In table order.
-  std::vector<int> key_columns{};                 // Indexes in `columns`, in key order.
-  std::vector<std::string> landed_columns{};      // Columns of the input that the statement reads.
-  std::vector<std::string> passed_columns{};      // Of PassedHeaderColumns(), those there are.
+  std::vector<MappedColumn> columns{};        // In table order.
+  std::vector<int> key_columns{};             // Indexes in `columns`, in key order.
+  std::vector<std::string> landed_columns{};  // Columns of the input that the statement reads.
+  std::vector<std::string> passed_columns{};  // Of PassedHeaderColumns(), those there are.
   std::shared_ptr<arrow::DataType> sequence_type{};  // Null without sequence_by.
-  std::shared_ptr<arrow::Schema> result{};        // Of the statement: columns, then hidden columns.
-  bool has_elements = false;                    // Rows come from array elements.
+  std::shared_ptr<arrow::Schema> result{};  // Of the statement: columns, then hidden columns.
+  bool has_elements = false;                // Rows come from array elements.
 
   [[nodiscard]] ResultLayout layout() const {
     return {.mapped = static_cast<int>(columns.size()), .has_sequence = sequence_type != nullptr};
@@ -104,9 +104,10 @@ struct CompiledMapping {
 /// Order of the columns: landed ones in source order,
 /// with replaced ones in place, then added ones. Landed hdr__ columns are left out unless an
 /// expression names them; a column whose array elements are chosen is left out, too.
-/// Errors: kInvalidArgument naming the target, the key of the file and what was found: an expression
-/// that is not scalar, an unknown column, two columns of one name (both are named), two array paths
-/// (both are named), a key that is missing, nested, float or double, a type without counterpart.
+/// Errors: kInvalidArgument naming the target, the key of the file and what was found: an
+/// expression that is not scalar, an unknown column, two columns of one name (both are named), two
+/// array paths (both are named), a key that is missing, nested, float or double, a type without
+/// counterpart.
 Result<CompiledMapping> CompileMapping(engine::Session& session, const MappingSpec& spec,
                                        const arrow::Schema& landed);
 

@@ -10,8 +10,8 @@
 namespace tarn::transform {
 
 enum class Mode { kMerge, kAppend };
-enum class Nesting { kExpand, kKeep };        // Structs: one column per leaf, or as they are.
-enum class EmptyArrays { kKeep, kDrop };      // One row with NULLs, or none.
+enum class Nesting { kExpand, kKeep };    // Structs: one column per leaf, or as they are.
+enum class EmptyArrays { kKeep, kDrop };  // One row with NULLs, or none.
 enum class OnCastError { kReject, kNull };
 enum class NullKeys { kReject, kAllow };
 enum class ExpectAction { kWarn, kDrop, kReject, kStop };

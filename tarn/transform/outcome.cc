@@ -152,8 +152,8 @@ Result<MappedBatch> SplitOutcome(const CompiledMapping& mapping, const arrow::Re
       TARN_ASSIGN_OR_RETURN(columns[i], HashColumn(*columns[i]));
     }
   }
-  const auto& before = static_cast<const arrow::BooleanArray&>(
-      *columns[mapping.columns.size() + 2]);
+  const auto& before =
+      static_cast<const arrow::BooleanArray&>(*columns[mapping.columns.size() + 2]);
   out.counts.good = good - before.true_count();
   out.counts.null_casts = CountNullCasts(mapping, batch);
   CountChecks(mapping, batch, out.counts);

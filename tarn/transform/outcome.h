@@ -47,8 +47,9 @@ struct OutcomeCounts {
 
 /// One batch of a mapping's result. `good` has the mapped columns (hashed ones as utf8), then
 /// tarn_row, tarn_element, tarn_before, tarn_delete, tarn_event_time, tarn_sequence (if any) and
-/// the passed header columns; rows in the order of the result. A before image (tarn_before) comes right
-/// behind the row of its change; without that row the change was rejected and the image means nothing.
+/// the passed header columns; rows in the order of the result. A before image (tarn_before) comes
+/// right behind the row of its change; without that row the change was rejected and the image means
+/// nothing.
 struct MappedBatch {
   std::shared_ptr<arrow::RecordBatch> good;
   std::vector<RejectedRow> rejected;

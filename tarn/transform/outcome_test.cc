@@ -35,9 +35,7 @@ std::shared_ptr<arrow::RecordBatch> Rows(const CompiledMapping& mapping, std::st
 
 TEST(OutcomeTest, RowsAreSorted) {
   const CompiledMapping mapping = SmallMapping();
-  ASSERT_OK_AND_ASSIGN(
-      const MappedBatch out,
-      SplitOutcome(mapping, *Rows(mapping, R"([
+  ASSERT_OK_AND_ASSIGN(const MappedBatch out, SplitOutcome(mapping, *Rows(mapping, R"([
         [1, 10, 0, false, null, null, 1, 2, 0, false, null],
         [2, 11, 0, false, "cast_failed", "why", 3, 3, 0, false, null],
         [3, 12, 1, false, "expectation_dropped", "x", 0, 0, 0, false, null],
@@ -62,9 +60,10 @@ TEST(OutcomeTest, RowsAreSorted) {
 
 TEST(OutcomeTest, AStopNamesTheRow) {
   const CompiledMapping mapping = SmallMapping();
-  EXPECT_THAT(SplitOutcome(mapping, *Rows(mapping, R"([[1, 7, 0, false, "expectation_stopped",
+  EXPECT_THAT(
+      SplitOutcome(mapping, *Rows(mapping, R"([[1, 7, 0, false, "expectation_stopped",
                                         "expect.e: the check is false", 0, 0, 0, false, null]])")),
-              FailsWith(ErrorCode::kFailedPrecondition, "expect.e: the check is false for input row 7"));
+      FailsWith(ErrorCode::kFailedPrecondition, "expect.e: the check is false for input row 7"));
 }
 
 TEST(OutcomeTest, CountsAddUp) {

@@ -16,9 +16,9 @@ using Type = std::shared_ptr<arrow::DataType>;
 
 /// What it takes to hold the values of two types in one column.
 struct MergedType {
-  Type type;                 // Holds both, where `possible`.
-  bool possible = true;      // In place, by Iceberg's rules.
-  bool widened = false;      // A type of the table changes.
+  Type type;                     // Holds both, where `possible`.
+  bool possible = true;          // In place, by Iceberg's rules.
+  bool widened = false;          // A type of the table changes.
   bool has_new_members = false;  // A struct of the table gets members.
 };
 
@@ -34,8 +34,8 @@ MergedType MergeStructs(const Type& table, const Type& mapped) {
   arrow::FieldVector fields;
   std::set<std::string> seen;
   for (const auto& field : table->fields()) {
-    const auto other = std::find_if(
-        mapped->fields().begin(), mapped->fields().end(), [&](const auto& candidate) {
+    const auto other =
+        std::find_if(mapped->fields().begin(), mapped->fields().end(), [&](const auto& candidate) {
           return engine::LowerCase(candidate->name()) == engine::LowerCase(field->name());
         });
     seen.insert(engine::LowerCase(field->name()));

@@ -23,25 +23,25 @@ struct SchemaPolicies {
 };
 
 enum class SchemaAction {
-  kKeep,          // As it is; a missing column is written as NULL.
-  kAdd,           // New column at the end.
-  kWiden,         // The table's column takes the new type.
-  kNarrow,        // The table's type stays; a value that does not fit rejects the row.
-  kSuffix,        // Values that do not fit go to the column `<name>_<type>`, the rest stays.
-  kDrop,          // The table's column goes.
-  kLeaveOut,      // The mapped column is not written.
-  kSuspend,       // The table stops until someone decides.
-  kStop,          // The task stops.
+  kKeep,      // As it is; a missing column is written as NULL.
+  kAdd,       // New column at the end.
+  kWiden,     // The table's column takes the new type.
+  kNarrow,    // The table's type stays; a value that does not fit rejects the row.
+  kSuffix,    // Values that do not fit go to the column `<name>_<type>`, the rest stays.
+  kDrop,      // The table's column goes.
+  kLeaveOut,  // The mapped column is not written.
+  kSuspend,   // The table stops until someone decides.
+  kStop,      // The task stops.
 };
 
 struct SchemaStep {
   SchemaAction action = SchemaAction::kKeep;
-  std::string column;                          // Name in the table.
-  std::shared_ptr<arrow::DataType> type{};     // After the step; of the mapped column if none.
+  std::string column;                            // Name in the table.
+  std::shared_ptr<arrow::DataType> type{};       // After the step; of the mapped column if none.
   std::shared_ptr<arrow::DataType> from_type{};  // In the table before; null for a new column.
-  std::string suffixed_column{};               // For kSuffix.
-  bool suffixed_exists = false;                // It was added by an earlier plan.
-  std::string reason{};                        // For people; empty for kKeep.
+  std::string suffixed_column{};                 // For kSuffix.
+  bool suffixed_exists = false;                  // It was added by an earlier plan.
+  std::string reason{};                          // For people; empty for kKeep.
 };
 
 /// Plans the way from a table's user columns to a mapping's result. Table columns keep their order

@@ -10,11 +10,11 @@ namespace {
 using Type = std::shared_ptr<arrow::DataType>;
 
 std::string ActionName(SchemaAction action) {
-  static const char* const kNames[] = {"keep", "add",  "widen",    "narrow",  "suffix",
+  static const char* const kNames[] = {"keep", "add",       "widen",   "narrow", "suffix",
                                        "drop", "leave out", "suspend", "stop"};
   static constexpr SchemaAction kActions[] = {
-      SchemaAction::kKeep, SchemaAction::kAdd,  SchemaAction::kWiden,
-      SchemaAction::kNarrow, SchemaAction::kSuffix, SchemaAction::kDrop,
+      SchemaAction::kKeep,     SchemaAction::kAdd,     SchemaAction::kWiden,
+      SchemaAction::kNarrow,   SchemaAction::kSuffix,  SchemaAction::kDrop,
       SchemaAction::kLeaveOut, SchemaAction::kSuspend, SchemaAction::kStop};
   for (size_t i = 0; i < std::size(kActions); ++i) {
     if (kActions[i] == action) {
@@ -82,10 +82,11 @@ TEST(SchemaPlanTest, WhatCannotWidenGoesToASuffixedColumn) {
   const SchemaPolicies apply = {.change_column_type = SchemaPolicy::kApply};
   EXPECT_EQ(Plan(Table("price", arrow::int32()), {{"price", arrow::utf8()}}, apply),
             "suffix price int32 -> price_string\n");
-  EXPECT_EQ(Plan({arrow::field("price", arrow::int32()), arrow::field("price_string", arrow::utf8())},
-                 {{"price", arrow::utf8()}},
-                 {.change_column_type = SchemaPolicy::kApply, .drop_column = SchemaPolicy::kApply}),
-            "suffix price int32 -> price_string (there)\n");
+  EXPECT_EQ(
+      Plan({arrow::field("price", arrow::int32()), arrow::field("price_string", arrow::utf8())},
+           {{"price", arrow::utf8()}},
+           {.change_column_type = SchemaPolicy::kApply, .drop_column = SchemaPolicy::kApply}),
+      "suffix price int32 -> price_string (there)\n");
   EXPECT_EQ(Plan(Table("a", arrow::decimal128(10, 2)), {{"a", arrow::decimal128(10, 4)}}, apply),
             "suffix a decimal128(10, 2) -> a_decimal_10_4\n");
   EXPECT_EQ(Plan(Table("price", arrow::int32()), {{"price", arrow::utf8()}},

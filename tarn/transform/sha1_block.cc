@@ -77,8 +77,8 @@ TARN_SHA_TARGET void FourRounds(__m128i e_start, Lanes& lanes) {
     word = _mm_sha1msg2_epu32(word, lanes.words[(kStep + 3) % 4]);
     lanes.words[kStep % 4] = word;
   }
-  const __m128i e = kStep == 0 ? _mm_add_epi32(e_start, word)
-                               : _mm_sha1nexte_epu32(lanes.before, word);
+  const __m128i e =
+      kStep == 0 ? _mm_add_epi32(e_start, word) : _mm_sha1nexte_epu32(lanes.before, word);
   lanes.before = lanes.abcd;
   lanes.abcd = _mm_sha1rnds4_epu32(lanes.abcd, e, kFunction);
 }
@@ -121,8 +121,8 @@ bool HasShaInstructions() {
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
-  const bool sse = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_1) != 0 &&
-                   (c & bit_SSSE3) != 0;
+  const bool sse =
+      __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_1) != 0 && (c & bit_SSSE3) != 0;
   return sse && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1U << 29)) != 0;
 }
 #endif

@@ -49,16 +49,14 @@ Result<std::shared_ptr<arrow::DataType>> TableType(const arrow::DataType& type) 
     case arrow::Type::TIME64:
       return arrow::time64(arrow::TimeUnit::MICRO);
     case arrow::Type::TIMESTAMP:
-      return arrow::timestamp(arrow::TimeUnit::MICRO,
-                              static_cast<const arrow::TimestampType&>(type).timezone().empty()
-                                  ? ""
-                                  : "UTC");
+      return arrow::timestamp(
+          arrow::TimeUnit::MICRO,
+          static_cast<const arrow::TimestampType&>(type).timezone().empty() ? "" : "UTC");
     case arrow::Type::LIST:
     case arrow::Type::LARGE_LIST:
     case arrow::Type::FIXED_SIZE_LIST: {
-      TARN_ASSIGN_OR_RETURN(
-          auto element,
-          TableType(*static_cast<const arrow::BaseListType&>(type).value_type()));
+      TARN_ASSIGN_OR_RETURN(auto element,
+                            TableType(*static_cast<const arrow::BaseListType&>(type).value_type()));
       return arrow::list(arrow::field("element", std::move(element)));
     }
     case arrow::Type::STRUCT: {
