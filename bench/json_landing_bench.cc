@@ -1,17 +1,18 @@
 // How fast do JSON events become Parquet on one core, and where does the time go?
 //
 // Prints rows per second for: the index of structural characters alone (the bound), the tape, the
-// columns, and columns plus Parquet (zstd) written nowhere. Events are flat, about 200 bytes, from a fixed seed.
-#include <arrow/api.h>
-
+// columns, and columns plus Parquet (zstd) written nowhere. Events are flat, about 200 bytes, from
+// a fixed seed.
 #include <chrono>
 #include <cinttypes>
-#include <ctime>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <random>
 #include <string>
 #include <thread>
+
+#include <arrow/api.h>
 
 #include "tarn/base/check.h"
 #include "tarn/format/json_columns.h"
@@ -82,8 +83,8 @@ void IndexOnly(const std::string& text, int64_t rows) {
   constexpr size_t kWindow = 256 << 10;
   uint64_t seen = 0;
   for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.rfind('\n', std::min(at + kWindow, text.size()) - 1) + 1,
-                                text.size());
+    const size_t end =
+        std::min(text.rfind('\n', std::min(at + kWindow, text.size()) - 1) + 1, text.size());
     TARN_CHECK(index.Find(std::string_view(text).substr(at, end - at)));
     seen += index.size();
     at = end;
@@ -146,15 +147,14 @@ void Columns(const std::string& text, int64_t rows, bool parquet, bool threads) 
       writing.join();
     }
     if (writer == nullptr) {
-      auto opened = tarn::format::ParquetWriter::Open(std::make_unique<NullWriter>(),
-                                                      batch->batch->schema());
+      auto opened =
+          tarn::format::ParquetWriter::Open(std::make_unique<NullWriter>(), batch->batch->schema());
       TARN_CHECK(opened.ok());
       writer = std::move(*opened);
     }
     if (threads) {
-      writing = std::thread([&writer, kept = batch->batch] {
-        TARN_CHECK(writer->Write(*kept).ok());
-      });
+      writing =
+          std::thread([&writer, kept = batch->batch] { TARN_CHECK(writer->Write(*kept).ok()); });
     } else {
       TARN_CHECK(writer->Write(*batch->batch).ok());
     }
@@ -174,7 +174,8 @@ void Columns(const std::string& text, int64_t rows, bool parquet, bool threads) 
     TARN_CHECK(statistics.ok() && statistics->row_count == rows);
     if (!threads) {
       for (const auto& column : statistics->columns) {
-        std::printf("    %-10s %9" PRId64 " bytes\n", column.path.c_str(), column.column_size_bytes);
+        std::printf("    %-10s %9" PRId64 " bytes\n", column.path.c_str(),
+                    column.column_size_bytes);
       }
     }
   }

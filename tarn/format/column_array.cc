@@ -1,7 +1,7 @@
 // Columns as Arrow arrays, and their state between batches: the second half of column_node.h.
-#include <arrow/api.h>
-
 #include <algorithm>
+
+#include <arrow/api.h>
 
 #include "tarn/base/check.h"
 #include "tarn/format/column_node.h"
@@ -15,24 +15,24 @@ struct KindPair {
   FieldKind field;
   FieldDetail detail = FieldDetail::kNone;
 };
-constexpr KindPair kKinds[] = {{ColumnKind::kUntyped, FieldKind::kString, FieldDetail::kUntyped},
-                               {ColumnKind::kBoolean, FieldKind::kBoolean},
-                               {ColumnKind::kInteger, FieldKind::kInteger},
-                               {ColumnKind::kLong, FieldKind::kLong},
-                               {ColumnKind::kFloat, FieldKind::kFloat},
-                               {ColumnKind::kDouble, FieldKind::kDouble},
-                               {ColumnKind::kDecimal, FieldKind::kDecimal},
-                               {ColumnKind::kString, FieldKind::kString},
-                               {ColumnKind::kBinary, FieldKind::kBinary},
-                               {ColumnKind::kDate, FieldKind::kDate},
-                               {ColumnKind::kTime, FieldKind::kLong, FieldDetail::kTime},
-                               {ColumnKind::kWallClock, FieldKind::kTimestamp,
-                                FieldDetail::kWallClock},
-                               {ColumnKind::kInstant, FieldKind::kTimestamp},
-                               {ColumnKind::kUuid, FieldKind::kString, FieldDetail::kUuid},
-                               {ColumnKind::kStruct, FieldKind::kStruct},
-                               {ColumnKind::kList, FieldKind::kArray},
-                               {ColumnKind::kMap, FieldKind::kMap}};
+constexpr KindPair kKinds[] = {
+    {ColumnKind::kUntyped, FieldKind::kString, FieldDetail::kUntyped},
+    {ColumnKind::kBoolean, FieldKind::kBoolean},
+    {ColumnKind::kInteger, FieldKind::kInteger},
+    {ColumnKind::kLong, FieldKind::kLong},
+    {ColumnKind::kFloat, FieldKind::kFloat},
+    {ColumnKind::kDouble, FieldKind::kDouble},
+    {ColumnKind::kDecimal, FieldKind::kDecimal},
+    {ColumnKind::kString, FieldKind::kString},
+    {ColumnKind::kBinary, FieldKind::kBinary},
+    {ColumnKind::kDate, FieldKind::kDate},
+    {ColumnKind::kTime, FieldKind::kLong, FieldDetail::kTime},
+    {ColumnKind::kWallClock, FieldKind::kTimestamp, FieldDetail::kWallClock},
+    {ColumnKind::kInstant, FieldKind::kTimestamp},
+    {ColumnKind::kUuid, FieldKind::kString, FieldDetail::kUuid},
+    {ColumnKind::kStruct, FieldKind::kStruct},
+    {ColumnKind::kList, FieldKind::kArray},
+    {ColumnKind::kMap, FieldKind::kMap}};
 
 // Packs bytes of 0 and 1 into bits.
 std::shared_ptr<arrow::Buffer> PackBits(const uint8_t* bytes, int64_t count) {

@@ -1,9 +1,10 @@
 #include "tarn/format/column_node.h"
 
-#include <arrow/api.h>
-
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
+
+#include <arrow/api.h>
 
 #include "tarn/base/check.h"
 #include "tarn/format/base64.h"
@@ -338,7 +339,7 @@ bool ColumnNode::ExactInDouble() const {
 ColumnNode* ColumnNode::FindMember(std::string_view member_name) {
   const auto exact = spelling_index.find(member_name);
   if (exact != spelling_index.end()) {
-    return spellings[exact->second]->node;
+    return spellings[exact->second].node;
   }
   const auto found = folded.find(FoldCase(member_name));
   return found == folded.end() ? nullptr : found->second;
@@ -358,10 +359,9 @@ ColumnNode* ColumnNode::AddMember(std::string_view spelled, std::string_view mem
   }
   // Spellings beyond this many are found by their folded name.
   if (spellings.size() < 4 * limit && !spelling_index.contains(spelled)) {
-    spellings.push_back(std::make_unique<Spelling>());
-    spellings.back()->text = spelled;
-    spellings.back()->node = slot;
-    spelling_index.emplace(spellings.back()->text, static_cast<uint32_t>(spellings.size() - 1));
+    auto owner = std::make_unique<std::string>(spelled);
+    spellings.push_back({*owner, slot, std::move(owner)});
+    spelling_index.emplace(spellings.back().text, static_cast<uint32_t>(spellings.size() - 1));
   }
   return slot;
 }
@@ -370,17 +370,17 @@ void ColumnNode::RemoveMembers(size_t count) {
   if (children.size() <= count) {
     return;
   }
+  std::unordered_set<const ColumnNode*> removed;
   for (size_t i = count; i < children.size(); ++i) {
     folded.erase(FoldCase(children[i]->name));
+    removed.insert(children[i].get());
   }
-  children.resize(count);
-  std::erase_if(spellings, [&](const auto& spelling) {
-    return std::none_of(children.begin(), children.end(),
-                        [&](const auto& child) { return child.get() == spelling->node; });
-  });
   spelling_index.clear();
+  std::erase_if(spellings,
+                [&](const Spelling& spelling) { return removed.contains(spelling.node); });
+  children.resize(count);
   for (size_t i = 0; i < spellings.size(); ++i) {
-    spelling_index.emplace(spellings[i]->text, static_cast<uint32_t>(i));
+    spelling_index.emplace(spellings[i].text, static_cast<uint32_t>(i));
   }
 }
 

@@ -2,8 +2,6 @@
 // growing buffers that become Arrow arrays without a copy. Used by JsonColumns and its readers.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -12,15 +10,79 @@
 #include <unordered_map>
 #include <vector>
 
+#include <arrow/type_fwd.h>
+
 #include "tarn/format/column_set.h"
 #include "tarn/format/exact_number.h"
 
 namespace tarn::format {
 
 enum class ColumnKind : uint8_t {
-  kUntyped, kBoolean, kInteger, kLong, kFloat, kDouble, kDecimal, kString, kBinary, kDate, kTime,
-  kWallClock, kInstant, kUuid, kStruct, kList, kMap
+  kUntyped,
+  kBoolean,
+  kInteger,
+  kLong,
+  kFloat,
+  kDouble,
+  kDecimal,
+  kString,
+  kBinary,
+  kDate,
+  kTime,
+  kWallClock,
+  kInstant,
+  kUuid,
+  kStruct,
+  kList,
+  kMap
 };
+
+/// Copies `size` bytes; short ones without a call.
+inline void CopyBytes(uint8_t* to, const char* from, size_t size) {
+  if (size > 32) {
+    memcpy(to, from, size);
+  } else if (size >= 16) {
+    // Two halves that may overlap.
+    memcpy(to, from, 16);
+    memcpy(to + size - 16, from + size - 16, 16);
+  } else if (size >= 8) {
+    memcpy(to, from, 8);
+    memcpy(to + size - 8, from + size - 8, 8);
+  } else if (size >= 4) {
+    memcpy(to, from, 4);
+    memcpy(to + size - 4, from + size - 4, 4);
+  } else {
+    for (size_t i = 0; i < size; ++i) {
+      to[i] = static_cast<uint8_t>(from[i]);
+    }
+  }
+}
+
+/// Compares `size` bytes; short ones without a call.
+inline bool EqualBytes(const char* a, const char* b, size_t size) {
+  const auto differ = [&](auto word, size_t at) {
+    decltype(word) left;
+    decltype(word) right;
+    memcpy(&left, a + at, sizeof word);
+    memcpy(&right, b + at, sizeof word);
+    return left ^ right;
+  };
+  if (size > 16) {
+    return memcmp(a, b, size) == 0;
+  }
+  if (size >= 8) {
+    return (differ(uint64_t{}, 0) | differ(uint64_t{}, size - 8)) == 0;
+  }
+  if (size >= 4) {
+    return (differ(uint32_t{}, 0) | differ(uint32_t{}, size - 4)) == 0;
+  }
+  for (size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) {
+      return false;
+    }
+  }
+  return true;
+}
 
 /// Bytes that grow; the memory is an Arrow buffer.
 class GrowBuffer {
@@ -43,15 +105,17 @@ class GrowBuffer {
   }
   void PushBytes(const char* data, size_t size) {
     Reserve(size);
-    if (size > 0) {
-      memcpy(data_ + size_, data, size);
-    }
+    CopyBytes(data_ + size_, data, size);
     size_ += size;
   }
   template <typename T>
-  T* As() { return reinterpret_cast<T*>(data_); }
+  T* As() {
+    return reinterpret_cast<T*>(data_);
+  }
   template <typename T>
-  [[nodiscard]] const T* As() const { return reinterpret_cast<const T*>(data_); }
+  [[nodiscard]] const T* As() const {
+    return reinterpret_cast<const T*>(data_);
+  }
   /// Gives the bytes away; the buffer is empty then and remembers how much it held.
   std::shared_ptr<arrow::Buffer> Take();
 
@@ -73,7 +137,7 @@ struct Cell {
   int64_t integer = 0;                     // Integers, dates, times, booleans.
   double real = 0;
   Int128 decimal = 0;
-  std::string_view bytes;                  // kString, kBinary, kUuid.
+  std::string_view bytes;  // kString, kBinary, kUuid.
 };
 
 struct ColumnNode {
@@ -103,20 +167,21 @@ struct ColumnNode {
   std::vector<std::unique_ptr<ColumnNode>> children;
   // kStruct: every spelling of a member name met so far, in order, and the member it means.
   struct Spelling {
-    std::string text;
+    std::string_view text;  // Of `owner`.
     ColumnNode* node = nullptr;
+    std::unique_ptr<std::string> owner;
   };
-  std::vector<std::unique_ptr<Spelling>> spellings;
+  std::vector<Spelling> spellings;
   std::unordered_map<std::string_view, uint32_t> spelling_index;
   std::unordered_map<std::string, ColumnNode*> folded;  // By lower-case name.
 
   // Top-level columns of nested values and of times that were inferred keep the text of each value
-  // in `raw`, to start over with. A stale column is a string column of such texts; `raw` is then the
-  // empty typed column that they are read into at the end of the batch.
+  // in `raw`, to start over with. A stale column is a string column of such texts; `raw` is then
+  // the empty typed column that they are read into at the end of the batch.
   std::unique_ptr<ColumnNode> raw;
   bool stale = false;
-  bool keeps_raw = false;      // Times inferred from text.
-  bool stated_types = false;   // Holds values read by a record's own schema.
+  bool keeps_raw = false;        // Times inferred from text.
+  bool stated_types = false;     // Holds values read by a record's own schema.
   std::vector<uint8_t> present;  // Top level, when absent columns are tracked: a byte per row.
 
   // ---- appending; the kind must be right ----
@@ -158,8 +223,8 @@ struct ColumnNode {
   /// Turns values of a fixed-width scalar kind into text. Numbers as they print, booleans true and
   /// false, times as ISO-8601, bytes as Base64.
   void ConvertToString();
-  void ConvertToDouble();               // From kLong, kInteger, kFloat.
-  void ConvertToLong();                 // From kInteger.
+  void ConvertToDouble();  // From kLong, kInteger, kFloat.
+  void ConvertToLong();    // From kInteger.
   /// From kLong, kInteger, kDouble, kFloat or kDecimal of a smaller scale; the digits must fit.
   void ConvertToDecimal(int to_precision, int to_scale);
   /// Takes all values away, keeps the kinds.
@@ -196,7 +261,8 @@ int64_t SizeBytes(const ColumnNode& node);
 /// Value `row` of a string or binary column.
 inline std::string_view TextView(const ColumnNode& node, int64_t row) {
   const int32_t* offsets = node.offsets.As<int32_t>();
-  return {node.bytes.As<char>() + offsets[row], static_cast<size_t>(offsets[row + 1] - offsets[row])};
+  return {node.bytes.As<char>() + offsets[row],
+          static_cast<size_t>(offsets[row + 1] - offsets[row])};
 }
 /// Text of value `row` as ConvertToString writes it.
 std::string TextOf(const ColumnNode& node, int64_t row);

@@ -71,26 +71,28 @@ bool ReadInteger(ReadContext& context, ColumnNode& node, JsonValue value) {
 
 bool ReadReal(ReadContext& context, ColumnNode& node, JsonValue value) {
   const bool is_double = node.kind == ColumnKind::kDouble;
-  const auto text = NumberText(value, context.Tape());
-  std::optional<double> number = text.has_value() ? ReadNearestDouble(*text) : std::nullopt;
-  if (value.is_string() && !number.has_value()) {
+  double number = 0;
+  bool fits = false;
+  if (const auto text = NumberText(value, context.Tape()); text.has_value()) {
+    const std::optional<double> nearest = ReadNearestDouble(*text);
+    fits = nearest.has_value() &&
+           (is_double ||
+            std::fabs(*nearest) <= static_cast<double>(std::numeric_limits<float>::max()));
+    number = nearest.value_or(0);
+  } else if (value.is_string()) {
     const std::string_view name = value.string();
-    if (name == "NaN") {
-      number = std::numeric_limits<double>::quiet_NaN();
-    } else if (name == "Infinity" || name == "-Infinity") {
-      number = (name[0] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity();
-    }
-  } else if (number.has_value() && !is_double &&
-             std::fabs(*number) > static_cast<double>(std::numeric_limits<float>::max())) {
-    number.reset();
+    fits = name == "NaN" || name == "Infinity" || name == "-Infinity";
+    number = name == "NaN"        ? std::numeric_limits<double>::quiet_NaN()
+             : name == "Infinity" ? std::numeric_limits<double>::infinity()
+                                  : -std::numeric_limits<double>::infinity();
   }
-  if (!number.has_value()) {
+  if (!fits) {
     return Mismatch(context, value, is_double ? "double" : "float");
   }
   if (is_double) {
-    node.PushValue<double>(*number);
+    node.PushValue<double>(number);
   } else {
-    node.PushValue<float>(static_cast<float>(*number));
+    node.PushValue<float>(static_cast<float>(number));
   }
   return true;
 }
@@ -114,9 +116,9 @@ bool ReadDecimalValue(ReadContext& context, ColumnNode& node, JsonValue value) {
       }
     }
   }
-  return Mismatch(context, value,
-                  "decimal(" + std::to_string(node.precision) + "," + std::to_string(node.scale) +
-                      ")");
+  return Mismatch(
+      context, value,
+      "decimal(" + std::to_string(node.precision) + "," + std::to_string(node.scale) + ")");
 }
 
 bool ReadUuid(std::string_view text, std::string& out) {
@@ -174,9 +176,9 @@ bool ReadTimeValue(ReadContext& context, ColumnNode& node, JsonValue value) {
 
 bool ReadBinaryValue(ReadContext& context, ColumnNode& node, JsonValue value) {
   context.scratch.clear();
-  if (!value.is_string() || !(node.kind == ColumnKind::kUuid
-                                  ? ReadUuid(value.string(), context.scratch)
-                                  : DecodeBase64(value.string(), context.scratch))) {
+  if (!value.is_string() ||
+      !(node.kind == ColumnKind::kUuid ? ReadUuid(value.string(), context.scratch)
+                                       : DecodeBase64(value.string(), context.scratch))) {
     return Mismatch(context, value, node.kind == ColumnKind::kUuid ? "uuid" : "Base64 text");
   }
   AppendCell(context, node, {.kind = node.kind, .bytes = context.scratch});

@@ -47,8 +47,8 @@ TEST(ExactNumberTest, ExactDoublesAreThoseWhoseShortestTextIsTheWrittenValue) {
 TEST(ExactNumberTest, SmallDecimalsAgreeWithTheLongWay) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 20000; ++i) {
-    const auto unscaled = static_cast<int64_t>(random() % 1'000'000'000'000'000ULL) *
-                          (random() % 2 == 0 ? 1 : -1);
+    const auto unscaled =
+        static_cast<int64_t>(random() % 1'000'000'000'000'000ULL) * (random() % 2 == 0 ? 1 : -1);
     const int scale = 1 + static_cast<int>(random() % 18);
     const std::string text = FormatDecimal(unscaled, scale);
     ASSERT_EQ(ReadExactDouble(text), SmallDecimalToDouble(unscaled, scale)) << text;

@@ -1,11 +1,11 @@
 #include "tarn/format/field_type.h"
 
-#include <arrow/api.h>
-#include <arrow/extension/uuid.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
+
+#include <arrow/api.h>
+#include <arrow/extension/uuid.h>
 #include <nlohmann/json.hpp>
 
 #include "tarn/base/check.h"
@@ -124,9 +124,9 @@ Result<std::vector<Field>> FromJson(const nlohmann::json& array, int depth) {
     field.type.precision = number("precision");
     field.type.scale = number("scale");
     if (object.contains("detail")) {
-      const auto found =
-          std::find(kDetailNames.begin(), kDetailNames.end(), object["detail"].dump().substr(
-              1, std::max<size_t>(object["detail"].dump().size(), 2) - 2));
+      const auto found = std::find(kDetailNames.begin(), kDetailNames.end(),
+                                   object["detail"].dump().substr(
+                                       1, std::max<size_t>(object["detail"].dump().size(), 2) - 2));
       if (found == kDetailNames.end()) {
         return bad("unknown detail of " + field.name);
       }
@@ -405,9 +405,9 @@ FieldType WidenType(const FieldType& a, const FieldType& b) {
     }
   } else if (a.kind == FieldKind::kStruct) {
     for (const Field& member : b.children) {
-      const auto same = std::find_if(
-          result.children.begin(), result.children.end(),
-          [&](const Field& field) { return EqualFolded(field.name, member.name); });
+      const auto same =
+          std::find_if(result.children.begin(), result.children.end(),
+                       [&](const Field& field) { return EqualFolded(field.name, member.name); });
       if (same == result.children.end()) {
         result.children.push_back(member);
       } else {

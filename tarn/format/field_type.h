@@ -2,21 +2,34 @@
 // people declare in a pipeline file.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <arrow/type_fwd.h>
+
 #include "tarn/base/status.h"
 
 namespace tarn::format {
 
 enum class FieldKind : uint8_t {
-  kBoolean, kByte, kShort, kInteger, kLong, kFloat, kDouble, kDecimal, kString, kMap, kArray,
-  kStruct, kBinary, kDate, kTimestamp
+  kBoolean,
+  kByte,
+  kShort,
+  kInteger,
+  kLong,
+  kFloat,
+  kDouble,
+  kDecimal,
+  kString,
+  kMap,
+  kArray,
+  kStruct,
+  kBinary,
+  kDate,
+  kTimestamp
 };
 
 /// What a kind alone does not say. kUntyped: every value so far was NULL (kind is kString).
@@ -49,8 +62,9 @@ std::string_view FieldKindName(FieldKind kind);
 Result<FieldKind> ParseFieldKind(std::string_view name);
 
 /// Reads a declared type: boolean int long float double decimal(p,s) string binary date time
-/// timestamp timestamptz uuid array<…> struct<a: …, b: …> map<…, …>, in any case. `timestamp` has no
-/// zone. Names in struct may be quoted with `"` or '`'. Errors: kInvalidArgument naming the position.
+/// timestamp timestamptz uuid array<…> struct<a: …, b: …> map<…, …>, in any case. `timestamp` has
+/// no zone. Names in struct may be quoted with `"` or '`'. Errors: kInvalidArgument naming the
+/// position.
 Result<FieldType> ParseTypeName(std::string_view text);
 /// The inverse of ParseTypeName.
 std::string FormatTypeName(const FieldType& type);

@@ -26,10 +26,10 @@ TEST(FieldTypeTest, TypeNamesRoundTrip) {
 }
 
 TEST(FieldTypeTest, BadTypeNamesSayWhere) {
-  for (const char* name : {"", "it", "decimal", "decimal(0,0)", "decimal(39,1)", "decimal(5,6)",
-                           "decimal(5,2", "array", "array<>", "array<int", "array<int>x",
-                           "struct<a>", "struct<a:>", "struct<>", "map<int>", "map<int,long",
-                           "map<array<int>,int>", "struct<\"a:int>"}) {
+  for (const char* name :
+       {"", "it", "decimal", "decimal(0,0)", "decimal(39,1)", "decimal(5,6)", "decimal(5,2",
+        "array", "array<>", "array<int", "array<int>x", "struct<a>", "struct<a:>", "struct<>",
+        "map<int>", "map<int,long", "map<array<int>,int>", "struct<\"a:int>"}) {
     EXPECT_THAT(ParseTypeName(name), FailsWith(ErrorCode::kInvalidArgument, "position")) << name;
   }
   std::string deep;
@@ -45,8 +45,8 @@ TEST(FieldTypeTest, ArrowRoundTrip) {
        {"boolean", "byte", "short", "int", "long", "float", "double", "decimal(10,2)", "string",
         "binary", "date", "time", "timestamp", "timestamptz", "uuid", "array<int>",
         "struct<a:int,b:array<string>>", "map<string,struct<x:decimal(38,0)>>"}) {
-    fields.push_back({.name = std::string("f") + std::to_string(fields.size()),
-                      .type = Type(name)});
+    fields.push_back(
+        {.name = std::string("f") + std::to_string(fields.size()), .type = Type(name)});
   }
   fields.push_back({.name = "u", .type = {.detail = FieldDetail::kUntyped}});
   EXPECT_THAT(FromArrowSchema(*ToArrowSchema(fields)), IsOkAndHolds(fields));

@@ -1,8 +1,8 @@
 #include "tarn/format/json_columns.h"
 
-#include <arrow/api.h>
-
 #include <algorithm>
+
+#include <arrow/api.h>
 
 #include "tarn/base/check.h"
 #include "tarn/format/json_escape.h"
@@ -83,7 +83,7 @@ class JsonColumns::Rows {
   ReadContext context;
   ColumnNode root;
   int64_t row_ = 0;
-  size_t columns_before_ = 0;      // Of the last row, for RollBack.
+  size_t columns_before_ = 0;  // Of the last row, for RollBack.
   JsonCounters counters_before_;
   std::vector<Unavailable> unavailable_;
   std::unique_ptr<JsonTape> tape_;  // For ReadAgain.
@@ -114,9 +114,9 @@ Status JsonColumns::Rows::Start(const ColumnSet& start) {
 
 ColumnNode* JsonColumns::Rows::Column(size_t& hint, std::string_view name) {
   if (hint < root.spellings.size()) {
-    const ColumnNode::Spelling& expected = *root.spellings[hint];
+    const ColumnNode::Spelling& expected = root.spellings[hint];
     if (expected.text.size() == name.size() &&
-        memcmp(expected.text.data(), name.data(), name.size()) == 0) [[likely]] {
+        EqualBytes(expected.text.data(), name.data(), name.size())) [[likely]] {
       ++hint;
       return expected.node;
     }
@@ -124,7 +124,7 @@ ColumnNode* JsonColumns::Rows::Column(size_t& hint, std::string_view name) {
   const auto found = root.spelling_index.find(name);
   if (found != root.spelling_index.end()) {
     hint = found->second + 1U;
-    return root.spellings[found->second]->node;
+    return root.spellings[found->second].node;
   }
   std::string column_name(name);
   if (name.starts_with(kHeaderPrefix)) {
@@ -217,8 +217,7 @@ void JsonColumns::Rows::ReadKeepingText(ColumnNode& column, JsonValue value,
 }
 
 // Appends one value to a column that has `row_` values.
-bool JsonColumns::Rows::ReadMember(ColumnNode& column, JsonValue value,
-                                   const LogicalField* field) {
+bool JsonColumns::Rows::ReadMember(ColumnNode& column, JsonValue value, const LogicalField* field) {
   if (column.declared) {
     if (ReadDeclared(context, column, value)) {
       return true;
@@ -268,9 +267,8 @@ RecordFailure JsonColumns::Rows::Append(JsonValue object, const JsonRowOptions& 
         column->FillNulls(row_);
       }
     }
-    if (!row.unavailable.empty() &&
-        std::find(row.unavailable.begin(), row.unavailable.end(), member.name) !=
-            row.unavailable.end()) [[unlikely]] {
+    if (!row.unavailable.empty() && std::find(row.unavailable.begin(), row.unavailable.end(),
+                                              member.name) != row.unavailable.end()) [[unlikely]] {
       column->PushNull();
       unavailable_.push_back({row_, column});
       continue;
@@ -393,8 +391,7 @@ std::shared_ptr<arrow::Array> JsonColumns::Rows::TakeAbsent() {
         add(*next->column);
       }
     }
-    TARN_CHECK(
-        (names.empty() ? builder.AppendNull() : builder.Append(names.append("]"))).ok());
+    TARN_CHECK((names.empty() ? builder.AppendNull() : builder.Append(names.append("]"))).ok());
   }
   return builder.Finish().ValueOrDie();
 }

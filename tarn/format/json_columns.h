@@ -5,14 +5,14 @@
 // JSON text), within a batch and, through ColumnSet, from batch to batch.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/status.h"
 #include "tarn/format/column_set.h"
@@ -29,28 +29,28 @@ enum class NumberMode : uint8_t {
 
 struct JsonColumnsOptions {
   NumberMode numbers = NumberMode::kExact;
-  bool infer_times = false;       // ISO dates and timestamps in strings get their type.
-  bool track_absent = false;      // JsonBatch::absent also names columns a record did not carry.
-  std::vector<Field> declared;    // Types that win over inference.
-  size_t columns_max = 2000;      // Top-level columns; a record that needs more fails.
+  bool infer_times = false;        // ISO dates and timestamps in strings get their type.
+  bool track_absent = false;       // JsonBatch::absent also names columns a record did not carry.
+  std::vector<Field> declared;     // Types that win over inference.
+  size_t columns_max = 2000;       // Top-level columns; a record that needs more fails.
   size_t struct_fields_max = 500;  // A nested object with more different names becomes STRING.
   int nesting_max = 24;            // What is nested deeper becomes STRING holding JSON.
 };
 
 /// How often the rules about names and values were needed, since Make.
 struct JsonCounters {
-  uint64_t repeated_members = 0;   // Names met twice in one object, also those equal but for case.
-  uint64_t renamed_columns = 0;    // Names met that start with hdr__ and became _hdr__….
-  uint64_t ignored_members = 0;    // Members that a declared struct does not have.
-  uint64_t nulled_values = 0;      // Infinite or out-of-range dates and timestamps made NULL.
+  uint64_t repeated_members = 0;  // Names met twice in one object, also those equal but for case.
+  uint64_t renamed_columns = 0;   // Names met that start with hdr__ and became _hdr__….
+  uint64_t ignored_members = 0;   // Members that a declared struct does not have.
+  uint64_t nulled_values = 0;     // Infinite or out-of-range dates and timestamps made NULL.
   friend bool operator==(const JsonCounters&, const JsonCounters&) = default;
 };
 
 /// What accompanies one record.
 struct JsonRowOptions {
-  const LogicalSchema* schema = nullptr;           // Of the record; null = infer.
-  std::span<const std::string_view> unavailable;   // Members whose value the source left out: NULL
-                                                   // and named in JsonBatch::absent.
+  const LogicalSchema* schema = nullptr;          // Of the record; null = infer.
+  std::span<const std::string_view> unavailable;  // Members whose value the source left out: NULL
+                                                  // and named in JsonBatch::absent.
 };
 
 struct JsonBatch {
@@ -64,7 +64,8 @@ class JsonColumns {
  public:
   /// `start` is the state after the batches before (declared columns of `options` are added).
   /// Errors: kInvalidArgument on declared names that are equal but for case.
-  static Result<std::unique_ptr<JsonColumns>> Make(JsonColumnsOptions options, ColumnSet start = {});
+  static Result<std::unique_ptr<JsonColumns>> Make(JsonColumnsOptions options,
+                                                   ColumnSet start = {});
   ~JsonColumns();
   JsonColumns(const JsonColumns&) = delete;
   JsonColumns& operator=(const JsonColumns&) = delete;

@@ -1,12 +1,12 @@
 #include "tarn/format/json_columns.h"
 
-#include <arrow/api.h>
-
-#include <nlohmann/json.hpp>
 #include <random>
 
-#include "test/support/matchers.h"
+#include <arrow/api.h>
+#include <nlohmann/json.hpp>
+
 #include "tarn/format/base64.h"
+#include "test/support/matchers.h"
 
 namespace tarn::format {
 namespace {
@@ -60,11 +60,11 @@ class JsonColumnsTest : public testing::Test {
     for (int64_t i = 0; i < array->length(); ++i) {
       const auto scalar = *array->GetScalar(i);
       text += (i == 0 ? " " : " | ") +
-              (scalar->is_valid ? arrow::is_binary(array->type_id())
-                                      ? EncodeBase64(static_cast<const arrow::BaseBinaryScalar&>(
-                                                         *scalar).view())
-                                      : scalar->ToString()
-                                : "null");
+              (scalar->is_valid
+                   ? arrow::is_binary(array->type_id())
+                         ? EncodeBase64(static_cast<const arrow::BaseBinaryScalar&>(*scalar).view())
+                         : scalar->ToString()
+                   : "null");
     }
     return text;
   }
@@ -98,17 +98,14 @@ TEST_F(JsonColumnsTest, InfersScalars) {
 TEST_F(JsonColumnsTest, NumbersStayExact) {
   EXPECT_EQ(Values({"1", "9223372036854775807"}), "int64: 1 | 9223372036854775807");
   EXPECT_EQ(Values({"1", "9223372036854775808"}), "decimal128(38, 0): 1 | 9223372036854775808");
-  EXPECT_EQ(Values({"18446744073709551616", "-1"}),
-            "decimal128(38, 0): 18446744073709551616 | -1");
+  EXPECT_EQ(Values({"18446744073709551616", "-1"}), "decimal128(38, 0): 18446744073709551616 | -1");
   EXPECT_EQ(Values({"1", "123456789012345678901234567890123456789"}),
             "string: 1 | 123456789012345678901234567890123456789");
   EXPECT_EQ(Values({"1", "2.5"}), "double: 1 | 2.5");
   EXPECT_EQ(Values({"2.5", "1"}), "double: 2.5 | 1");
   EXPECT_EQ(Values({"9007199254740992", "0.5"}), "double: 9.007199254740992e+15 | 0.5");
-  EXPECT_EQ(Values({"9007199254740993", "0.5"}),
-            "decimal128(38, 1): 9007199254740993.0 | 0.5");
-  EXPECT_EQ(Values({"0.5", "9007199254740993"}),
-            "decimal128(38, 1): 0.5 | 9007199254740993.0");
+  EXPECT_EQ(Values({"9007199254740993", "0.5"}), "decimal128(38, 1): 9007199254740993.0 | 0.5");
+  EXPECT_EQ(Values({"0.5", "9007199254740993"}), "decimal128(38, 1): 0.5 | 9007199254740993.0");
   EXPECT_EQ(Values({"1.25", "12345678901234567890.5"}),
             "decimal128(38, 2): 1.25 | 12345678901234567890.50");
   EXPECT_EQ(Values({"0.1234567890123456789"}), "decimal128(38, 19): 0.1234567890123456789");
@@ -441,16 +438,25 @@ TEST_F(JsonColumnsTest, ManyBatchesReuseTheColumns) {
 // Random rows over few names: every value is in the batch, as text at worst.
 TEST_F(JsonColumnsTest, NothingIsLostOnRandomRows) {
   std::mt19937_64 random(4711);
-  static const std::vector<std::string> kScalars = {
-      "null", "true", "1", "-7", "9007199254740993", "18446744073709551616", "0.5", "1.25e-7",
-      "0.1234567890123456789", "\"x\"", "\"\"", "1e999"};
+  static const std::vector<std::string> kScalars = {"null",
+                                                    "true",
+                                                    "1",
+                                                    "-7",
+                                                    "9007199254740993",
+                                                    "18446744073709551616",
+                                                    "0.5",
+                                                    "1.25e-7",
+                                                    "0.1234567890123456789",
+                                                    "\"x\"",
+                                                    "\"\"",
+                                                    "1e999"};
   for (int round = 0; round < 300; ++round) {
     Start();
     std::vector<std::string> values;
     const size_t kinds = 1 + random() % kScalars.size();
     for (int row = 0; row < 20; ++row) {
-      std::string value = kScalars[(random() % kinds + static_cast<size_t>(round)) %
-                                   kScalars.size()];
+      std::string value =
+          kScalars[(random() % kinds + static_cast<size_t>(round)) % kScalars.size()];
       if (random() % 5 == 0 && round % 3 == 0) {
         value = "[" + value + ",{\"k\":" + kScalars[random() % kScalars.size()] + "}]";
       } else if (random() % 5 == 0 && round % 3 == 1) {

@@ -160,11 +160,22 @@ constexpr uint8_t kTwoContinuations = 1U << 7U;
 constexpr uint8_t kCarry = kTooShort | kTooLong | kTwoContinuations;
 
 using Table = std::array<uint8_t, 16>;
-constexpr Table kFirstHigh = {
-    kTooLong, kTooLong, kTooLong, kTooLong, kTooLong, kTooLong, kTooLong, kTooLong,
-    kTwoContinuations, kTwoContinuations, kTwoContinuations, kTwoContinuations,
-    kTooShort | kOverlong2, kTooShort, kTooShort | kOverlong3 | kSurrogate,
-    kTooShort | kTooLarge | kTooLarge1000 | kOverlong4};
+constexpr Table kFirstHigh = {kTooLong,
+                              kTooLong,
+                              kTooLong,
+                              kTooLong,
+                              kTooLong,
+                              kTooLong,
+                              kTooLong,
+                              kTooLong,
+                              kTwoContinuations,
+                              kTwoContinuations,
+                              kTwoContinuations,
+                              kTwoContinuations,
+                              kTooShort | kOverlong2,
+                              kTooShort,
+                              kTooShort | kOverlong3 | kSurrogate,
+                              kTooShort | kTooLarge | kTooLarge1000 | kOverlong4};
 constexpr Table kFirstLow = {kCarry | kOverlong3 | kOverlong2 | kOverlong4,
                              kCarry | kOverlong2,
                              kCarry,
@@ -198,7 +209,7 @@ constexpr Table kSecondHigh = {kTooShort,
                                kTooShort,
                                kTooShort,
                                kTooShort};
-constexpr Table kSpaces = {' ', 100, 100, 100, 17,  100,  113, 2,
+constexpr Table kSpaces = {' ', 100,  100,  100, 17,  100,  113, 2,
                            100, '\t', '\n', 112, 100, '\r', 100, 100};
 constexpr Table kOps = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ':', '{', ',', '}', 0, 0};
 
@@ -229,18 +240,17 @@ TARN_AVX2 void CheckUtf8(__m256i bytes, Utf8Check& check) {
           _mm256_shuffle_epi8(Load(kFirstLow), _mm256_and_si256(before1, _mm256_set1_epi8(15)))),
       _mm256_shuffle_epi8(Load(kSecondHigh), High(bytes)));
   // Third bytes follow 111_____ two before, fourth bytes 1111____ three before.
-  const __m256i third =
-      _mm256_subs_epu8(before2, _mm256_set1_epi8(static_cast<char>(0xe0 - 0x80)));
+  const __m256i third = _mm256_subs_epu8(before2, _mm256_set1_epi8(static_cast<char>(0xe0 - 0x80)));
   const __m256i fourth =
       _mm256_subs_epu8(before3, _mm256_set1_epi8(static_cast<char>(0xf0 - 0x80)));
-  const __m256i must_continue = _mm256_and_si256(_mm256_or_si256(third, fourth),
-                                                 _mm256_set1_epi8(static_cast<char>(0x80)));
+  const __m256i must_continue =
+      _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8(static_cast<char>(0x80)));
   check.error = _mm256_or_si256(check.error, _mm256_xor_si256(must_continue, special));
   // The last bytes may begin a sequence that goes on in the next block.
-  const __m256i limit = _mm256_setr_epi8(
-      -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-      -1, -1, -1, -1, -1, -1, static_cast<char>(0xf0 - 1), static_cast<char>(0xe0 - 1),
-      static_cast<char>(0xc0 - 1));
+  const __m256i limit =
+      _mm256_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                       -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, static_cast<char>(0xf0 - 1),
+                       static_cast<char>(0xe0 - 1), static_cast<char>(0xc0 - 1));
   check.incomplete = _mm256_subs_epu8(bytes, limit);
   check.previous = bytes;
 }
@@ -260,15 +270,15 @@ TARN_AVX2 BlockMasks ClassifyAvx2(__m256i low, __m256i high) {
   const __m256i ops = Load(kOps);
   const __m256i curly = _mm256_set1_epi8(0x20);
   const __m256i last_control = _mm256_set1_epi8(0x1f);
-  return {.quote = EqualMask(low, high, '"'),
-          .backslash = EqualMask(low, high, '\\'),
-          .control = Mask(_mm256_cmpeq_epi8(_mm256_min_epu8(low, last_control), low),
-                          _mm256_cmpeq_epi8(_mm256_min_epu8(high, last_control), high)),
-          .space = Mask(_mm256_cmpeq_epi8(low, _mm256_shuffle_epi8(spaces, low)),
-                        _mm256_cmpeq_epi8(high, _mm256_shuffle_epi8(spaces, high))),
-          .op = Mask(_mm256_cmpeq_epi8(_mm256_or_si256(low, curly), _mm256_shuffle_epi8(ops, low)),
-                     _mm256_cmpeq_epi8(_mm256_or_si256(high, curly),
-                                       _mm256_shuffle_epi8(ops, high)))};
+  return {
+      .quote = EqualMask(low, high, '"'),
+      .backslash = EqualMask(low, high, '\\'),
+      .control = Mask(_mm256_cmpeq_epi8(_mm256_min_epu8(low, last_control), low),
+                      _mm256_cmpeq_epi8(_mm256_min_epu8(high, last_control), high)),
+      .space = Mask(_mm256_cmpeq_epi8(low, _mm256_shuffle_epi8(spaces, low)),
+                    _mm256_cmpeq_epi8(high, _mm256_shuffle_epi8(spaces, high))),
+      .op = Mask(_mm256_cmpeq_epi8(_mm256_or_si256(low, curly), _mm256_shuffle_epi8(ops, low)),
+                 _mm256_cmpeq_epi8(_mm256_or_si256(high, curly), _mm256_shuffle_epi8(ops, high)))};
 }
 
 TARN_AVX2 uint32_t* StepAvx2(const char* block, uint32_t base, Carry& carry, Utf8Check& check,
@@ -287,8 +297,7 @@ TARN_AVX2 uint32_t* StepAvx2(const char* block, uint32_t base, Carry& carry, Utf
   const uint64_t quote = masks.quote & ~Escaped(masks.backslash, carry);
   const __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, static_cast<int64_t>(quote)),
                                                _mm_set1_epi8(static_cast<char>(0xff)), 0);
-  const uint64_t in_string =
-      static_cast<uint64_t>(_mm_cvtsi128_si64(product)) ^ carry.in_string;
+  const uint64_t in_string = static_cast<uint64_t>(_mm_cvtsi128_si64(product)) ^ carry.in_string;
   return Store(Structurals(masks, quote, in_string, carry), base, out);
 }
 

@@ -1,5 +1,5 @@
-// JsonIndex: where in a text the structural characters of JSON are: brackets, colons, commas and the
-// first characters of strings, numbers and literals, none of them inside a string.
+// JsonIndex: where in a text the structural characters of JSON are: brackets, colons, commas and
+// the first characters of strings, numbers and literals, none of them inside a string.
 //
 // The first of two passes over JSON, 64 bytes at a time (the method of simdjson by Langdale and
 // Lemire). It also finds whether the text is UTF-8 (Keiser and Lemire), whether a string is left
@@ -25,8 +25,8 @@ class JsonIndex {
 
   explicit JsonIndex(Level level = BestLevel()) : level_(level) {}
 
-  /// Indexes `text` (below 4 GiB). False, and an empty index, when some string is not closed or holds
-  /// a control character, or some byte is not UTF-8.
+  /// Indexes `text` (below 4 GiB). False, and an empty index, when some string is not closed or
+  /// holds a control character, or some byte is not UTF-8.
   bool Find(std::string_view text);
 
   /// Offsets, ascending. Valid until the next Find.

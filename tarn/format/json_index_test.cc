@@ -83,11 +83,10 @@ TEST_P(JsonIndexTest, RunsOfBackslashesAcrossBlocks) {
   for (size_t before = 50; before < 70; ++before) {
     for (size_t run = 0; run < 70; ++run) {
       const std::string text = "\"" + std::string(before, 'x') + std::string(run, '\\') + "\",1";
-      EXPECT_EQ(Offsets(index_, text), run % 2 == 0
-                                           ? std::optional(std::vector<uint32_t>{
-                                                 0, static_cast<uint32_t>(text.size() - 2),
-                                                 static_cast<uint32_t>(text.size() - 1)})
-                                           : std::nullopt)
+      EXPECT_EQ(Offsets(index_, text), run % 2 == 0 ? std::optional(std::vector<uint32_t>{
+                                                          0, static_cast<uint32_t>(text.size() - 2),
+                                                          static_cast<uint32_t>(text.size() - 1)})
+                                                    : std::nullopt)
           << before << " " << run;
     }
   }
@@ -95,9 +94,26 @@ TEST_P(JsonIndexTest, RunsOfBackslashesAcrossBlocks) {
 
 TEST_P(JsonIndexTest, AgreesWithTheDefinitionOnRandomText) {
   std::mt19937_64 random(11);
-  static const std::vector<std::string> kPieces = {
-      "{", "}", "[", "]", ":", ",", "\"", "\"", "\"abc\"", "12", "true", " ", "\n", "\\\"", "x",
-      "é", "😀", "\t", "some longer plain text without quotes", "\x0c"};
+  static const std::vector<std::string> kPieces = {"{",
+                                                   "}",
+                                                   "[",
+                                                   "]",
+                                                   ":",
+                                                   ",",
+                                                   "\"",
+                                                   "\"",
+                                                   "\"abc\"",
+                                                   "12",
+                                                   "true",
+                                                   " ",
+                                                   "\n",
+                                                   "\\\"",
+                                                   "x",
+                                                   "é",
+                                                   "😀",
+                                                   "\t",
+                                                   "some longer plain text without quotes",
+                                                   "\x0c"};
   int good = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string text;
@@ -113,10 +129,25 @@ TEST_P(JsonIndexTest, AgreesWithTheDefinitionOnRandomText) {
 
 TEST_P(JsonIndexTest, AgreesOnWhatIsUtf8) {
   std::mt19937_64 random(12);
-  static const std::vector<std::string> kPieces = {
-      "a", "bcdefgh", "é", "✓", "😀", "\xc3", "\x80", "\xe2\x9c", "\xed\xa0\x80", "\xf0\x9f\x98",
-      "\xc0\xaf", "\xf4\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xe0\x80\x80", "\xf0\x80\x80\x80",
-      "\xff", "\xed\x9f\xbf", "\xee\x80\x80", "\xf5\x80\x80\x80"};
+  static const std::vector<std::string> kPieces = {"a",
+                                                   "bcdefgh",
+                                                   "é",
+                                                   "✓",
+                                                   "😀",
+                                                   "\xc3",
+                                                   "\x80",
+                                                   "\xe2\x9c",
+                                                   "\xed\xa0\x80",
+                                                   "\xf0\x9f\x98",
+                                                   "\xc0\xaf",
+                                                   "\xf4\x8f\xbf\xbf",
+                                                   "\xf4\x90\x80\x80",
+                                                   "\xe0\x80\x80",
+                                                   "\xf0\x80\x80\x80",
+                                                   "\xff",
+                                                   "\xed\x9f\xbf",
+                                                   "\xee\x80\x80",
+                                                   "\xf5\x80\x80\x80"};
   int good = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string text(random() % 70, 'x');

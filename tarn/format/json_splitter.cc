@@ -207,8 +207,8 @@ JsonSplitter::Outcome JsonSplitter::State::OpenWindow() {
     return Outcome::kAgain;
   }
   window_open = true;
-  window_size = std::max<size_t>(window_size, std::min<size_t>(window_size * 2,
-                                                               options.window_bytes));
+  window_size =
+      std::max<size_t>(window_size, std::min<size_t>(window_size * 2, options.window_bytes));
   return Outcome::kAgain;
 }
 
@@ -391,8 +391,10 @@ JsonSplitter::Outcome JsonSplitter::State::SlowStep(JsonRecord& record) {
     end = line == std::string_view::npos ? buffer.size() : line;
   }
   if (end - start > options.limits.max_record_bytes) {
-    return Emit(start, end, {RecordError::kTooLarge, options.limits.max_record_bytes,
-                             "the record has " + std::to_string(end - start) + " bytes"}, record);
+    return Emit(start, end,
+                {RecordError::kTooLarge, options.limits.max_record_bytes,
+                 "the record has " + std::to_string(end - start) + " bytes"},
+                record);
   }
   RecordFailure failure = tape.Parse({buffer.data() + start, end - start});
   if (!failure.ok()) {

@@ -2,9 +2,9 @@
 //
 // Understood without being told: one document a line, documents one after the other, documents over
 // several lines, arrays whose elements are the records, blank lines, a byte order mark. A malformed
-// document becomes one failed record and reading goes on behind it: behind its closing bracket where
-// the brackets balance on its line, else at the next line (for a document written over several
-// lines: at the next line that starts one and is indented no deeper).
+// document becomes one failed record and reading goes on behind it: behind its closing bracket
+// where the brackets balance on its line, else at the next line (for a document written over
+// several lines: at the next line that starts one and is indented no deeper).
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,9 @@ bool EndsInsideSequence(std::string_view rest) {
   const auto lead = static_cast<unsigned char>(rest[0]);
   const size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
   return lead >= 0xc2 && lead <= 0xf4 && rest.size() < size &&
-         std::all_of(rest.begin() + 1, rest.end(),
-                     [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80; });
+         std::all_of(
+             rest.begin() + 1, rest.end(),
+             [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80; });
 }
 
 // True when a backslash is among `size` bytes at `data`. Bytes before `readable_end` may be read.
@@ -136,6 +137,11 @@ struct JsonTape::Walk {
     return Fail(*at, RecordError::kBadJson, std::move(message));
   }
 
+  Step TooDeep(uint32_t depth_max) const {
+    return Fail(*at, RecordError::kTooDeep,
+                "more than " + std::to_string(depth_max) + " arrays and objects in each other");
+  }
+
   // Reads the string whose opening quote is at *at.
   bool String() {
     const uint32_t start = *at;
@@ -202,8 +208,36 @@ struct JsonTape::Walk {
     return true;
   }
 
+  JsonNode* Open() {
+    out->data = text + *at++;
+    out->extent = {0, 0};
+    return out++;
+  }
+
+  Step Name();
   Step Document(JsonNode* first, uint32_t* stack, uint32_t depth_max);
 };
+
+// Reads a member's name and the colon behind it. kDocument: done.
+inline JsonTape::Step JsonTape::Walk::Name() {
+  if (at == last) {
+    return Step::kMore;
+  }
+  if (text[*at] != '"') {
+    return Unexpected("a member name");
+  }
+  if (!String()) {
+    return Step::kFailed;
+  }
+  if (at == last) {
+    return Step::kMore;
+  }
+  if (text[*at] != ':') {
+    return Unexpected("':' behind a member name");
+  }
+  ++at;
+  return Step::kDocument;
+}
 
 JsonTape::Step JsonTape::Walk::Document(JsonNode* first, uint32_t* stack, uint32_t depth_max) {
   uint32_t depth = 0;
@@ -222,13 +256,10 @@ value:
     }
   } else if (c == '{' || c == '[') {
     if (depth == depth_max) {
-      return Fail(*at, RecordError::kTooDeep,
-                  "more than " + std::to_string(depth_max) + " arrays and objects in each other");
+      return TooDeep(depth_max);
     }
     in_object = c == '{';
-    open = out++;
-    open->data = text + *at++;
-    open->extent = {0, 0};
+    open = Open();
     stack[depth++] = static_cast<uint32_t>(open - first) << 1U | (in_object ? 1U : 0U);
     if (at == last) {
       return Step::kMore;
@@ -259,9 +290,9 @@ after_value:
 
 close:
   open->size = static_cast<uint32_t>(text + *at++ + 1 - open->data);
-  open->kind_and_next = static_cast<uint32_t>(out - open) << 4U |
-                        static_cast<uint32_t>(in_object ? JsonNode::Kind::kObject
-                                                        : JsonNode::Kind::kArray);
+  open->kind_and_next =
+      static_cast<uint32_t>(out - open) << 4U |
+      static_cast<uint32_t>(in_object ? JsonNode::Kind::kObject : JsonNode::Kind::kArray);
   if (--depth == 0) {
     return Step::kDocument;
   }
@@ -271,25 +302,11 @@ close:
 
 member:
   ++open->extent.first;
-  if (!in_object) {
-    goto value;
+  if (in_object) {
+    if (const Step step = Name(); step != Step::kDocument) [[unlikely]] {
+      return step;
+    }
   }
-  if (at == last) {
-    return Step::kMore;
-  }
-  if (text[*at] != '"') {
-    return Unexpected("a member name");
-  }
-  if (!String()) {
-    return Step::kFailed;
-  }
-  if (at == last) {
-    return Step::kMore;
-  }
-  if (text[*at] != ':') {
-    return Unexpected("':' behind a member name");
-  }
-  ++at;
   goto value;
 }
 

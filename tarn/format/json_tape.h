@@ -1,10 +1,10 @@
 // JsonTape: one parsed JSON document as a flat, reusable array of nodes, and JsonValue, a cursor
 // into it.
 //
-// JsonIndex finds the structural characters and validates UTF-8; the walk over them checks the whole
-// grammar, keeps the text of every number (nothing is rounded) and points at strings in place, so
-// that a document without escapes costs no copy. Neither parsing nor reading allocates once the
-// buffers have grown.
+// JsonIndex finds the structural characters and validates UTF-8; the walk over them checks the
+// whole grammar, keeps the text of every number (nothing is rounded) and points at strings in
+// place, so that a document without escapes costs no copy. Neither parsing nor reading allocates
+// once the buffers have grown.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,16 @@ enum class JsonKind : uint8_t { kNull, kBoolean, kNumber, kString, kArray, kObje
 struct JsonNode {
   // kDecimal: a plain fraction of at most 18 digits. kNumber: any other number.
   enum class Kind : uint8_t {
-    kNull, kFalse, kTrue, kInteger, kDecimal, kNumber, kString, kEscapedString, kArray, kObject
+    kNull,
+    kFalse,
+    kTrue,
+    kInteger,
+    kDecimal,
+    kNumber,
+    kString,
+    kEscapedString,
+    kArray,
+    kObject
   };
 
   const char* data = nullptr;  // Number text, string content, or first byte of the raw text.
@@ -151,10 +160,10 @@ class JsonTape {
 // ---- inline ----
 
 inline JsonKind JsonValue::kind() const {
-  static constexpr JsonKind kKinds[16] = {
-      JsonKind::kNull,   JsonKind::kBoolean, JsonKind::kBoolean, JsonKind::kNumber,
-      JsonKind::kNumber, JsonKind::kNumber,  JsonKind::kString,  JsonKind::kString,
-      JsonKind::kArray,  JsonKind::kObject};
+  static constexpr JsonKind kKinds[16] = {JsonKind::kNull,   JsonKind::kBoolean, JsonKind::kBoolean,
+                                          JsonKind::kNumber, JsonKind::kNumber,  JsonKind::kNumber,
+                                          JsonKind::kString, JsonKind::kString,  JsonKind::kArray,
+                                          JsonKind::kObject};
   return kKinds[static_cast<size_t>(node_->kind())];
 }
 

@@ -1,7 +1,8 @@
 #include "tarn/format/json_tape.h"
 
-#include <nlohmann/json.hpp>
 #include <random>
+
+#include <nlohmann/json.hpp>
 
 #include "test/support/matchers.h"
 
@@ -125,23 +126,21 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{R"({"a":"x)", RecordError::kTruncated, 7},
         BadText{"[1,2", RecordError::kTruncated, 4},
         BadText{"{\"a\":\"\xc3", RecordError::kTruncated, 7},
-        BadText{"{a:1}", RecordError::kBadJson, 1},
-        BadText{R"({"a" 1})", RecordError::kBadJson, 5},
+        BadText{"{a:1}", RecordError::kBadJson, 1}, BadText{R"({"a" 1})", RecordError::kBadJson, 5},
         BadText{R"({"a":1 "b":2})", RecordError::kBadJson, 7},
-        BadText{R"({"a":1,})", RecordError::kBadJson, 7},
-        BadText{"[1,]", RecordError::kBadJson, 3}, BadText{"[1 2]", RecordError::kBadJson, 3},
-        BadText{"[,]", RecordError::kBadJson, 1}, BadText{"[1}", RecordError::kBadJson, 2},
-        BadText{"{]", RecordError::kBadJson, 1}, BadText{"}", RecordError::kBadJson, 0},
-        BadText{"{}{}", RecordError::kBadJson, 2}, BadText{"{} x", RecordError::kBadJson, 3},
-        BadText{"nul", RecordError::kBadJson, 0}, BadText{"nulls", RecordError::kBadJson, 0},
-        BadText{"True", RecordError::kBadJson, 0}, BadText{"NaN", RecordError::kBadJson, 0},
-        BadText{"-Infinity", RecordError::kBadJson, 0}, BadText{"'a'", RecordError::kBadJson, 0},
-        BadText{"01", RecordError::kBadJson, 0}, BadText{"-01", RecordError::kBadJson, 0},
-        BadText{"1.", RecordError::kBadJson, 0}, BadText{".5", RecordError::kBadJson, 0},
-        BadText{"1e", RecordError::kBadJson, 0}, BadText{"1e+", RecordError::kBadJson, 0},
-        BadText{"+1", RecordError::kBadJson, 0}, BadText{"-", RecordError::kBadJson, 0},
-        BadText{"1-2", RecordError::kBadJson, 0}, BadText{"0x10", RecordError::kBadJson, 0},
-        BadText{"[1\"a\"]", RecordError::kBadJson, 1},
+        BadText{R"({"a":1,})", RecordError::kBadJson, 7}, BadText{"[1,]", RecordError::kBadJson, 3},
+        BadText{"[1 2]", RecordError::kBadJson, 3}, BadText{"[,]", RecordError::kBadJson, 1},
+        BadText{"[1}", RecordError::kBadJson, 2}, BadText{"{]", RecordError::kBadJson, 1},
+        BadText{"}", RecordError::kBadJson, 0}, BadText{"{}{}", RecordError::kBadJson, 2},
+        BadText{"{} x", RecordError::kBadJson, 3}, BadText{"nul", RecordError::kBadJson, 0},
+        BadText{"nulls", RecordError::kBadJson, 0}, BadText{"True", RecordError::kBadJson, 0},
+        BadText{"NaN", RecordError::kBadJson, 0}, BadText{"-Infinity", RecordError::kBadJson, 0},
+        BadText{"'a'", RecordError::kBadJson, 0}, BadText{"01", RecordError::kBadJson, 0},
+        BadText{"-01", RecordError::kBadJson, 0}, BadText{"1.", RecordError::kBadJson, 0},
+        BadText{".5", RecordError::kBadJson, 0}, BadText{"1e", RecordError::kBadJson, 0},
+        BadText{"1e+", RecordError::kBadJson, 0}, BadText{"+1", RecordError::kBadJson, 0},
+        BadText{"-", RecordError::kBadJson, 0}, BadText{"1-2", RecordError::kBadJson, 0},
+        BadText{"0x10", RecordError::kBadJson, 0}, BadText{"[1\"a\"]", RecordError::kBadJson, 1},
         BadText{"[\"a\"1]", RecordError::kBadJson, 4},
         BadText{"[true\"a,b\"]", RecordError::kBadJson, 1},
         BadText{R"(["\x"])", RecordError::kBadJson, 2},
@@ -233,8 +232,10 @@ class RandomJson {
  private:
   std::string Text() {
     static const std::vector<std::string> kPieces = {
-        "a", "Zz", "\"", "\\", "\n", "\t", "/", " ", "é", "✓", "😀", std::string(1, '\0'), "{", "[",
-        ":", ",", "0", "longer piece of text", "\x1f", "}"};
+        "a",    "Zz", "\"", "\\", "\n", "\t",
+        "/",    " ",  "é",  "✓",  "😀", std::string(1, '\0'),
+        "{",    "[",  ":",  ",",  "0",  "longer piece of text",
+        "\x1f", "}"};
     std::string text;
     for (uint64_t i = Pick(12); i > 0; --i) {
       text += kPieces[Pick(kPieces.size())];
@@ -250,8 +251,7 @@ TEST(JsonTapeTest, AgreesWithAnotherParserOnRandomDocuments) {
   RandomJson random(20260131);
   for (int i = 0; i < 2000; ++i) {
     const nlohmann::json expected = random.Value(5);
-    const std::string text =
-        expected.dump(random.Pick(2) == 0 ? -1 : 2, ' ', random.Pick(2) == 0);
+    const std::string text = expected.dump(random.Pick(2) == 0 ? -1 : 2, ' ', random.Pick(2) == 0);
     const RecordFailure failure = tape.Parse(text);
     ASSERT_TRUE(failure.ok()) << failure.text << "\n" << text;
     ASSERT_EQ(ToOracle(tape.root()), expected) << text;

@@ -69,13 +69,12 @@ void ReadTimestampNumber(ReadContext& context, ColumnNode& node, const LogicalFi
     --micros;
   }
   if (rest != 0) {
-    AppendText(context, node,
-               FormatTimestampNanos(micros, static_cast<int>(rest), field.instant));
+    AppendText(context, node, FormatTimestampNanos(micros, static_cast<int>(rest), field.instant));
     return;
   }
-  AppendCell(context, node,
-             {.kind = field.instant ? ColumnKind::kInstant : ColumnKind::kWallClock,
-              .integer = micros});
+  AppendCell(
+      context, node,
+      {.kind = field.instant ? ColumnKind::kInstant : ColumnKind::kWallClock, .integer = micros});
 }
 
 void ReadTimeNumber(ReadContext& context, ColumnNode& node, const LogicalField& field,
@@ -199,8 +198,8 @@ bool ReadReal(ReadContext& context, ColumnNode& node, const LogicalField& field,
   return true;
 }
 
-bool ReadStruct(ReadContext& context, ColumnNode& node, const LogicalField& field,
-                JsonValue value, int depth) {
+bool ReadStruct(ReadContext& context, ColumnNode& node, const LogicalField& field, JsonValue value,
+                int depth) {
   if (node.kind == ColumnKind::kUntyped) {
     node.Adopt(ColumnKind::kStruct);
   }

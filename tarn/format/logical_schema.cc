@@ -110,8 +110,7 @@ LogicalField FieldOf(JsonValue schema, int depth) {
   if (field.type == LogicalType::kStruct) {
     field.children = MembersOf(schema, depth);
   } else if (field.type == LogicalType::kArray || field.type == LogicalType::kMap) {
-    const JsonValue element =
-        schema.Find(field.type == LogicalType::kArray ? "items" : "values");
+    const JsonValue element = schema.Find(field.type == LogicalType::kArray ? "items" : "values");
     if (element && element.is_object()) {
       field.children.push_back(FieldOf(element, depth + 1));
     } else {

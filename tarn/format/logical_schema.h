@@ -14,9 +14,9 @@ namespace tarn::format {
 
 /// How a JSON value is to be read. The comment names the JSON form and the column type.
 enum class LogicalType : uint8_t {
-  kInferred,              // Anything; as JSON without a schema.
+  kInferred,  // Anything; as JSON without a schema.
   kBoolean,
-  kInteger,               // int8, int16, int32: INTEGER.
+  kInteger,  // int8, int16, int32: INTEGER.
   kLong,
   kFloat,
   kDouble,
@@ -28,14 +28,14 @@ enum class LogicalType : uint8_t {
   kTimeMillis,            // Since midnight: time of day.
   kTimeMicros,
   kTimeNanos,
-  kTimestampMillis,       // Since 1970, wall clock: timestamp without zone.
+  kTimestampMillis,  // Since 1970, wall clock: timestamp without zone.
   kTimestampMicros,
   kTimestampNanos,
-  kZonedTimestamp,        // ISO-8601 text with offset: TIMESTAMP.
-  kIsoDate,               // ISO-8601 texts of the same.
+  kZonedTimestamp,  // ISO-8601 text with offset: TIMESTAMP.
+  kIsoDate,         // ISO-8601 texts of the same.
   kIsoTimestamp,
   kArray,
-  kMap,                   // Object of values of one type: MAP.
+  kMap,  // Object of values of one type: MAP.
   kStruct,
 };
 
@@ -43,8 +43,8 @@ enum class LogicalType : uint8_t {
 struct LogicalField {
   std::string name;
   LogicalType type = LogicalType::kInferred;
-  int precision = 0;  // kDecimal: 0 = unknown, taken as 38.
-  int scale = 0;      // kDecimal.
+  int precision = 0;     // kDecimal: 0 = unknown, taken as 38.
+  int scale = 0;         // kDecimal.
   bool instant = false;  // kTimestamp*: a point in time (Connect's Timestamp), not a wall clock.
   std::vector<LogicalField> children;  // kStruct: members; kArray: [element]; kMap: [value].
   friend bool operator==(const LogicalField&, const LogicalField&) = default;

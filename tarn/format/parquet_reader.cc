@@ -1,14 +1,14 @@
 #include "tarn/format/parquet_reader.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include <arrow/api.h>
 #include <arrow/io/interfaces.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
-
-#include <algorithm>
-#include <numeric>
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/format/parquet_statistics.h"
@@ -103,8 +103,8 @@ class ParquetReader::File {
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     for (const int column : columns) {
-      order_.push_back(static_cast<int>(
-          std::lower_bound(sorted.begin(), sorted.end(), column) - sorted.begin()));
+      order_.push_back(static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), column) -
+                                        sorted.begin()));
     }
     rows_left_ = 0;
     for (const int group : groups) {
@@ -157,8 +157,7 @@ class ParquetReader::File {
     const auto* descriptor = metadata()->schema();
     std::vector<int> leaves;
     for (int leaf = 0; leaf < descriptor->num_columns(); ++leaf) {
-      const int root =
-          descriptor->group_node()->FieldIndex(*descriptor->GetColumnRoot(leaf));
+      const int root = descriptor->group_node()->FieldIndex(*descriptor->GetColumnRoot(leaf));
       if (std::binary_search(sorted.begin(), sorted.end(), root)) {
         leaves.push_back(leaf);
       }

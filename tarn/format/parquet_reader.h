@@ -1,13 +1,13 @@
 // ParquetReader: batches of one Parquet object, with constant memory.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/status.h"
 #include "tarn/format/file_statistics.h"
@@ -24,8 +24,7 @@ struct ParquetScan {
 /// One open file. One owner thread. All errors of the file's content are kCorruption naming it.
 class ParquetReader {
  public:
-  static Result<std::unique_ptr<ParquetReader>> Open(
-      std::shared_ptr<storage::ObjectReader> object);
+  static Result<std::unique_ptr<ParquetReader>> Open(std::shared_ptr<storage::ObjectReader> object);
   ~ParquetReader();
   ParquetReader(const ParquetReader&) = delete;
   ParquetReader& operator=(const ParquetReader&) = delete;

@@ -24,8 +24,8 @@ class ParquetReaderTest : public testing::Test {
         arrow::schema({arrow::field("a", arrow::int64()), arrow::field("s", arrow::utf8())});
     const auto batch = arrow::RecordBatch::Make(schema, 3000, {*a.Finish(), *s.Finish()});
     ASSERT_OK_AND_ASSIGN(auto object, store_.OpenWriter("f", storage::WriteMode::kOverwrite));
-    ASSERT_OK_AND_ASSIGN(auto writer, ParquetWriter::Open(std::move(object), schema,
-                                                          {.row_group_rows = 1000}));
+    ASSERT_OK_AND_ASSIGN(auto writer,
+                         ParquetWriter::Open(std::move(object), schema, {.row_group_rows = 1000}));
     ASSERT_OK(writer->Write(*batch));
     ASSERT_OK(writer->Close());
   }

@@ -1,12 +1,12 @@
 #include "tarn/format/parquet_writer.h"
 
+#include <cmath>
+#include <unordered_set>
+
 #include <arrow/api.h>
 #include <arrow/io/interfaces.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/arrow/writer.h>
-
-#include <cmath>
-#include <unordered_set>
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/format/parquet_statistics.h"
@@ -100,11 +100,6 @@ bool Repeats(const arrow::Array& array) {
   return static_cast<int64_t>(distinct.size()) * 3 <= sampled || sampled == 0;
 }
 
-bool IsDeltaInteger(const parquet::ColumnDescriptor& column) {
-  return column.physical_type() == parquet::Type::INT64 ||
-         column.physical_type() == parquet::Type::INT32;
-}
-
 parquet::Compression::type CodecOf(ParquetCompression compression) {
   switch (compression) {
     case ParquetCompression::kZstd:
@@ -141,9 +136,9 @@ class ParquetWriter::File {
 
   Status Write(const arrow::RecordBatch& batch) {
     if (!batch.schema()->Equals(*schema_, false)) {
-      return Status::InvalidArgument("batch has another schema than the Parquet file: " +
-                                     batch.schema()->ToString() + " instead of " +
-                                     schema_->ToString());
+      return Status::InvalidArgument(
+          "batch has another schema than the Parquet file: " + batch.schema()->ToString() +
+          " instead of " + schema_->ToString());
     }
     if (batch.num_rows() == 0) {
       return {};
@@ -273,11 +268,8 @@ class ParquetWriter::File {
         if (Repeats(leaf)) {
           return;
         }
-        const std::string path = described->path()->ToDotString();
-        builder.disable_dictionary(path);
-        if (IsDeltaInteger(*described)) {
-          builder.encoding(path, parquet::Encoding::DELTA_BINARY_PACKED);
-        }
+        // PLAIN, not a delta encoding: vectorised readers of Iceberg's Spark runtime know no other.
+        builder.disable_dictionary(described->path()->ToDotString());
       });
     }
   }

@@ -1,13 +1,13 @@
 // ParquetWriter: record batches into one Parquet object, with the numbers a catalog keeps of it.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/status.h"
 #include "tarn/format/file_statistics.h"
@@ -19,13 +19,13 @@ enum class ParquetCompression : uint8_t { kZstd, kSnappy, kNone };
 
 struct ParquetWriterOptions {
   ParquetCompression compression = ParquetCompression::kZstd;
-  int compression_level = 1;                      // kZstd only.
-  int64_t row_group_rows = 1'000'000;             // A row group ends at whichever comes first.
-  int64_t row_group_bytes = 128LL << 20;          // Of values in memory.
+  int compression_level = 1;              // kZstd only.
+  int64_t row_group_rows = 1'000'000;     // A row group ends at whichever comes first.
+  int64_t row_group_bytes = 128LL << 20;  // Of values in memory.
   int64_t page_bytes = 1LL << 20;
   std::vector<std::pair<std::string, std::string>> footer;  // Key-value metadata of the file.
-  std::vector<std::string> bloom_filter_columns;  // Dotted paths of leaf columns.
-  bool use_threads = false;                       // Encode the columns of a row group in parallel.
+  std::vector<std::string> bloom_filter_columns;            // Dotted paths of leaf columns.
+  bool use_threads = false;  // Encode the columns of a row group in parallel.
 };
 
 /// Writes one object. One owner thread. Memory: one row group. Destroying it without Close aborts.

@@ -24,8 +24,8 @@ std::shared_ptr<arrow::RecordBatch> Batch(const std::shared_ptr<arrow::Schema>& 
 
 std::shared_ptr<arrow::Field> WithId(const std::string& name,
                                      const std::shared_ptr<arrow::DataType>& type, int id) {
-  return arrow::field(name, type)->WithMetadata(
-      arrow::key_value_metadata({"PARQUET:field_id"}, {std::to_string(id)}));
+  return arrow::field(name, type)
+      ->WithMetadata(arrow::key_value_metadata({"PARQUET:field_id"}, {std::to_string(id)}));
 }
 
 class ParquetWriterTest : public testing::Test {
@@ -152,8 +152,7 @@ TEST_F(ParquetWriterTest, NanIsCountedAndNeverABound) {
     ASSERT_TRUE(doubles.Append(value).ok());
     ASSERT_TRUE(floats.Append(std::nanf("")).ok());
   }
-  const auto batch =
-      arrow::RecordBatch::Make(schema, 4, {*doubles.Finish(), *floats.Finish()});
+  const auto batch = arrow::RecordBatch::Make(schema, 4, {*doubles.Finish(), *floats.Finish()});
   ASSERT_OK(writer->Write(*batch));
   ASSERT_OK_AND_ASSIGN(const FileStatistics statistics, writer->Close());
   EXPECT_EQ(statistics.split_offsets.size(), 2U);
@@ -230,9 +229,9 @@ TEST_F(ParquetWriterTest, ThreadsAndCodecsGiveTheSameRows) {
   const auto batch = Batch(ToArrowSchema(fields), columns);
   for (const auto compression :
        {ParquetCompression::kZstd, ParquetCompression::kSnappy, ParquetCompression::kNone}) {
-    auto writer = Open(batch->schema(), {.compression = compression,
-                                         .bloom_filter_columns = {"c0"},
-                                         .use_threads = true});
+    auto writer =
+        Open(batch->schema(),
+             {.compression = compression, .bloom_filter_columns = {"c0"}, .use_threads = true});
     ASSERT_OK(writer->Write(*batch));
     ASSERT_OK(writer->Close());
     ASSERT_OK_AND_ASSIGN(const auto table, Read()->ReadAll());

@@ -10,13 +10,13 @@ namespace tarn::format {
 
 enum class RecordError : uint8_t {
   kNone,
-  kBadJson,         // bad_json: the text breaks the grammar of JSON.
-  kBadUtf8,         // bad_utf8: bytes that are not UTF-8, or an escape naming half a surrogate pair.
-  kTooDeep,         // too_deep: more than 512 arrays and objects inside each other.
-  kTooLarge,        // too_large: longer than `max_record`.
-  kTruncated,       // truncated: the input ended inside the record.
-  kNotAnObject,     // not_an_object: valid JSON, but no object, so it has no columns.
-  kTypeMismatch,    // type_mismatch: a value does not fit the declared type of its column.
+  kBadJson,       // bad_json: the text breaks the grammar of JSON.
+  kBadUtf8,       // bad_utf8: bytes that are not UTF-8, or an escape naming half a surrogate pair.
+  kTooDeep,       // too_deep: more than 512 arrays and objects inside each other.
+  kTooLarge,      // too_large: longer than `max_record`.
+  kTruncated,     // truncated: the input ended inside the record.
+  kNotAnObject,   // not_an_object: valid JSON, but no object, so it has no columns.
+  kTypeMismatch,  // type_mismatch: a value does not fit the declared type of its column.
   kTooManyColumns,  // too_many_columns: the record would add more columns than are allowed.
   kBadEnvelope,     // bad_envelope: not a change event, or one that misses what it must have.
 };

@@ -13,9 +13,9 @@ TEST(TimeTextTest, ReadsAndWritesDates) {
   EXPECT_EQ(ReadDate("2024-02-29"), 19782);
   EXPECT_EQ(ReadDate("0001-01-01"), -719162);
   EXPECT_EQ(ReadDate("-5877611-06-21Z"), -2147472692);
-  for (const char* bad : {"", "2026", "2026-2-1", "2026-02-29", "2026-13-01", "2026-00-15",
-                          "2023-02-31", "0000-00-00", "2026-02-28x", "26-02-28", "infinity",
-                          "-99999999-01-01"}) {
+  for (const char* bad :
+       {"", "2026", "2026-2-1", "2026-02-29", "2026-13-01", "2026-00-15", "2023-02-31",
+        "0000-00-00", "2026-02-28x", "26-02-28", "infinity", "-99999999-01-01"}) {
     EXPECT_EQ(ReadDate(bad), std::nullopt) << bad;
   }
   // Every day of a long stretch, and far ones: 15000-01-01 and 44 BC.
@@ -30,8 +30,8 @@ TEST(TimeTextTest, ReadsAndWritesTimes) {
   EXPECT_EQ(ReadTime("00:00"), 0);
   EXPECT_EQ(ReadTime("12:34:56.789"), 45'296'789'000);
   EXPECT_EQ(ReadTime("12:34:56.7890000000"), 45'296'789'000);
-  for (const char* bad : {"24:00:00", "12:60", "12:00:60", "1:00", "12:00:00.", "12:00:00.1234567",
-                          "12:00Z", ""}) {
+  for (const char* bad :
+       {"24:00:00", "12:60", "12:00:60", "1:00", "12:00:00.", "12:00:00.1234567", "12:00Z", ""}) {
     EXPECT_EQ(ReadTime(bad), std::nullopt) << bad;
   }
   EXPECT_EQ(FormatTime(45'296'789'000), "12:34:56.789");
@@ -48,9 +48,9 @@ TEST(TimeTextTest, ReadsAndWritesTimestamps) {
   EXPECT_EQ(micros("1970-01-01T02:00:00+02:00"), std::pair(int64_t{0}, true));
   EXPECT_EQ(micros("1970-01-01T02:00+0200"), std::pair(int64_t{0}, true));
   EXPECT_EQ(micros("1969-12-31T19:00:00-05"), std::pair(int64_t{0}, true));
-  for (const char* bad : {"1970-01-01", "1970-01-01T", "1970-01-01T00:00:00 Z", "-infinity",
-                          "1970-01-01T00:00:00+", "+294248-01-01T00:00:00Z",
-                          "1970-01-01T00:00:00.1234567Z"}) {
+  for (const char* bad :
+       {"1970-01-01", "1970-01-01T", "1970-01-01T00:00:00 Z", "-infinity", "1970-01-01T00:00:00+",
+        "+294248-01-01T00:00:00Z", "1970-01-01T00:00:00.1234567Z"}) {
     EXPECT_EQ(micros(bad), std::nullopt) << bad;
   }
   EXPECT_EQ(FormatTimestamp(-1, true), "1969-12-31T23:59:59.999999Z");

@@ -57,10 +57,8 @@ bool IsNumber(ColumnKind kind) {
 }
 
 ExactDecimal DecimalOf(int64_t value) {
-  return {.fits = true,
-          .unscaled = value,
-          .scale = 0,
-          .integer_digits = DigitCount(Magnitude(value))};
+  return {
+      .fits = true, .unscaled = value, .scale = 0, .integer_digits = DigitCount(Magnitude(value))};
 }
 
 // Appends an integer to a column that is not kLong.
@@ -223,9 +221,9 @@ void AppendText(ReadContext& context, ColumnNode& node, std::string_view text) {
 }
 
 void AppendExactDecimal(ReadContext& context, ColumnNode& node, const ExactDecimal& number,
-                   std::string_view text) {
-  const int scale = std::max({node.kind == ColumnKind::kDecimal ? node.scale : node.fraction_digits,
-                              number.scale, 0});
+                        std::string_view text) {
+  const int scale = std::max(
+      {node.kind == ColumnKind::kDecimal ? node.scale : node.fraction_digits, number.scale, 0});
   int integer_digits = number.integer_digits;
   if (node.kind != ColumnKind::kUntyped) {
     integer_digits = std::max(integer_digits, node.IntegerDigits());
@@ -248,6 +246,66 @@ void AppendExactDecimal(ReadContext& context, ColumnNode& node, const ExactDecim
   node.PushValue<Int128>(number.unscaled * PowerOfTen(scale - number.scale));
 }
 
+namespace {
+
+void AppendDecimalCell(ReadContext& context, ColumnNode& node, const Cell& cell) {
+  const ExactDecimal exact{.fits = true,
+                           .unscaled = cell.decimal,
+                           .scale = cell.scale,
+                           .integer_digits = std::max(DigitCount(cell.decimal) - cell.scale, 0)};
+  if (node.kind == cell.kind && node.scale == cell.scale &&
+      exact.integer_digits <= node.precision - node.scale) {
+    node.integer_digits = std::max(node.integer_digits, exact.integer_digits);
+    node.PushValue<Int128>(cell.decimal);
+  } else if (IsNumber(node.kind)) {
+    AppendExactDecimal(context, node, exact, TextOf(cell));
+  } else {
+    AppendText(context, node, TextOf(cell));
+  }
+}
+
+void AppendRealCell(ReadContext& context, ColumnNode& node, const Cell& cell) {
+  if (cell.kind == ColumnKind::kFloat && node.kind == ColumnKind::kFloat) {
+    node.PushValue(static_cast<float>(cell.real));
+  } else if (node.kind == ColumnKind::kDouble) {
+    PushDouble(node, cell.real);
+  } else if (!std::isfinite(cell.real)) {
+    AppendText(context, node, TextOf(cell));
+  } else {
+    const std::string text = TextOf(cell);
+    AppendDouble(context, node, cell.real, ReadDecimal(text).scale, text);
+  }
+}
+
+// Appends to a column of the cell's own kind.
+void PushSame(ColumnNode& node, const Cell& cell) {
+  switch (cell.kind) {
+    case ColumnKind::kBoolean:
+      node.PushValue(static_cast<uint8_t>(cell.integer));
+      return;
+    case ColumnKind::kInteger:
+      node.integer_max = std::max(node.integer_max, Magnitude(cell.integer));
+      node.PushValue(static_cast<int32_t>(cell.integer));
+      return;
+    case ColumnKind::kDate:
+      node.PushValue(static_cast<int32_t>(cell.integer));
+      return;
+    case ColumnKind::kUuid:
+      node.values.PushBytes(cell.bytes.data(), cell.bytes.size());
+      node.MarkValid();
+      return;
+    case ColumnKind::kString:
+    case ColumnKind::kBinary:
+      node.PushBytes(cell.bytes);
+      return;
+    default:
+      node.PushValue(cell.integer);
+      return;
+  }
+}
+
+}  // namespace
+
 void AppendCell(ReadContext& context, ColumnNode& node, const Cell& cell) {
   if (cell.kind == ColumnKind::kUntyped) {
     node.PushNull();
@@ -259,85 +317,34 @@ void AppendCell(ReadContext& context, ColumnNode& node, const Cell& cell) {
     node.scale = cell.scale;
   }
   switch (cell.kind) {
-    case ColumnKind::kBoolean:
+    case ColumnKind::kLong:
       if (node.kind == cell.kind) {
-        node.PushValue(static_cast<uint8_t>(cell.integer));
-        return;
+        PushLong(node, cell.integer);
+      } else {
+        AppendInteger(context, node, cell.integer, TextOf(cell));
       }
-      break;
+      return;
     case ColumnKind::kInteger:
       if (node.kind == cell.kind) {
-        node.integer_max = std::max(node.integer_max, Magnitude(cell.integer));
-        node.PushValue(static_cast<int32_t>(cell.integer));
-        return;
+        PushSame(node, cell);
+      } else {
+        AppendInteger(context, node, cell.integer, TextOf(cell));
       }
-      AppendInteger(context, node, cell.integer, TextOf(cell));
-      return;
-    case ColumnKind::kLong:
-      AppendInteger(context, node, cell.integer, TextOf(cell));
       return;
     case ColumnKind::kFloat:
-      if (node.kind == cell.kind) {
-        node.PushValue(static_cast<float>(cell.real));
-        return;
-      }
-      [[fallthrough]];
     case ColumnKind::kDouble:
-      if (node.kind == ColumnKind::kDouble) {
-        PushDouble(node, cell.real);
-        return;
-      }
-      if (!std::isfinite(cell.real)) {
-        AppendText(context, node, TextOf(cell));
-        return;
-      }
-      AppendDouble(context, node, cell.real, ReadDecimal(TextOf(cell)).scale, TextOf(cell));
+      AppendRealCell(context, node, cell);
       return;
-    case ColumnKind::kDecimal: {
-      const ExactDecimal exact{.fits = true,
-                               .unscaled = cell.decimal,
-                               .scale = cell.scale,
-                               .integer_digits = std::max(DigitCount(cell.decimal) - cell.scale, 0)};
-      if (node.kind == cell.kind && node.scale == cell.scale &&
-          exact.integer_digits <= node.precision - node.scale) {
-        node.integer_digits = std::max(node.integer_digits, exact.integer_digits);
-        node.PushValue<Int128>(cell.decimal);
-        return;
-      }
-      if (IsNumber(node.kind)) {
-        AppendExactDecimal(context, node, exact, TextOf(cell));
-        return;
-      }
-      break;
-    }
-    case ColumnKind::kUuid:
-      if (node.kind == cell.kind) {
-        node.values.PushBytes(cell.bytes.data(), cell.bytes.size());
-        node.MarkValid();
-        return;
-      }
-      break;
-    case ColumnKind::kDate:
-      if (node.kind == cell.kind) {
-        node.PushValue(static_cast<int32_t>(cell.integer));
-        return;
-      }
-      break;
-    case ColumnKind::kString:
-    case ColumnKind::kBinary:
-      if (node.kind == cell.kind) {
-        node.PushBytes(cell.bytes);
-        return;
-      }
-      break;
+    case ColumnKind::kDecimal:
+      AppendDecimalCell(context, node, cell);
+      return;
     default:
       if (node.kind == cell.kind) {
-        node.PushValue(cell.integer);
-        return;
+        PushSame(node, cell);
+      } else {
+        AppendText(context, node, TextOf(cell));
       }
-      break;
   }
-  AppendText(context, node, TextOf(cell));
 }
 
 void ReadInferred(ReadContext& context, ColumnNode& node, JsonValue value, int depth) {
@@ -403,7 +410,7 @@ ColumnNode* LookUpMember(ColumnNode& parent, size_t& hint, std::string_view name
   const auto found = parent.spelling_index.find(name);
   if (found != parent.spelling_index.end()) {
     hint = found->second + 1U;
-    return parent.spellings[found->second]->node;
+    return parent.spellings[found->second].node;
   }
   ColumnNode* node = parent.AddMember(name, name, limit);
   hint = parent.spellings.size();

@@ -1,5 +1,5 @@
-// Reading JSON values into columns: with types found from the data, with types that the record's own
-// schema states, and with types that the user declared.
+// Reading JSON values into columns: with types found from the data, with types that the record's
+// own schema states, and with types that the user declared.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ struct ReadContext {
   /// Set when a nested value met a field of another kind, so that the top-level column must be read
   /// again from its raw text. The field has become a string.
   bool conflict = false;
-  std::string mismatch;  // ReadDeclared: what did not fit.
-  std::string scratch;   // Reused buffer.
+  std::string mismatch;                   // ReadDeclared: what did not fit.
+  std::string scratch;                    // Reused buffer.
   std::unique_ptr<JsonTape> number_tape;  // Numbers inside strings.
   std::unique_ptr<JsonTape> key_tape;     // Keys of maps.
 
@@ -77,9 +77,9 @@ ColumnNode* LookUpMember(ColumnNode& parent, size_t& hint, std::string_view name
 inline ColumnNode* MemberColumn(ColumnNode& parent, size_t& hint, std::string_view name,
                                 size_t limit) {
   if (hint < parent.spellings.size()) {
-    const ColumnNode::Spelling& expected = *parent.spellings[hint];
+    const ColumnNode::Spelling& expected = parent.spellings[hint];
     if (expected.text.size() == name.size() &&
-        memcmp(expected.text.data(), name.data(), name.size()) == 0) {
+        EqualBytes(expected.text.data(), name.data(), name.size())) {
       ++hint;
       return expected.node;
     }

@@ -1,9 +1,9 @@
 #include "tarn/format/widen_batch.h"
 
+#include <algorithm>
+
 #include <arrow/api.h>
 #include <arrow/compute/api.h>
-
-#include <algorithm>
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/format/column_node.h"
@@ -79,8 +79,8 @@ Cell CellAt(const arrow::Array& array, int64_t i) {
       cell.bytes = static_cast<const arrow::FixedSizeBinaryArray&>(array).GetView(i);
       break;
     default:
-      cell.kind = array.type_id() == arrow::Type::STRING ? ColumnKind::kString
-                                                         : ColumnKind::kBinary;
+      cell.kind =
+          array.type_id() == arrow::Type::STRING ? ColumnKind::kString : ColumnKind::kBinary;
       cell.bytes = static_cast<const arrow::BinaryArray&>(array).GetView(i);
       break;
   }
@@ -235,9 +235,8 @@ Result<ArrayPtr> WidenNested(const arrow::Array& array, const FieldType& type,
     return arrow::MakeArray(data);
   }
   if (type.kind == FieldKind::kArray) {
-    TARN_ASSIGN_OR_RETURN(
-        data->child_data[0],
-        WidenData(array.data()->child_data[0], type.children[0].type, name + ".element"));
+    TARN_ASSIGN_OR_RETURN(data->child_data[0], WidenData(array.data()->child_data[0],
+                                                         type.children[0].type, name + ".element"));
     return arrow::MakeArray(data);
   }
   data->child_data.clear();
@@ -249,9 +248,9 @@ Result<ArrayPtr> WidenNested(const arrow::Array& array, const FieldType& type,
       }
     }
     if (child == nullptr) {
-      TARN_ASSIGN_OR_RETURN(const ArrayPtr nulls,
-                            arrow::MakeArrayOfNull(ToArrowType(member.type),
-                                                   array.offset() + array.length()));
+      TARN_ASSIGN_OR_RETURN(
+          const ArrayPtr nulls,
+          arrow::MakeArrayOfNull(ToArrowType(member.type), array.offset() + array.length()));
       child = nulls->data();
     } else {
       TARN_ASSIGN_OR_RETURN(child, WidenData(child, member.type, name + "." + member.name));
@@ -307,8 +306,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> WidenBatch(
       }
     }
     if (found == nullptr) {
-      TARN_ASSIGN_OR_RETURN(found, arrow::MakeArrayOfNull(ToArrowType(field.type),
-                                                          batch->num_rows()));
+      TARN_ASSIGN_OR_RETURN(found,
+                            arrow::MakeArrayOfNull(ToArrowType(field.type), batch->num_rows()));
     } else {
       TARN_ASSIGN_OR_RETURN(found, WidenArray(found, field.type, field.name));
     }

@@ -1,10 +1,10 @@
 // Casting batches of older files up to a wider schema.
 #pragma once
 
-#include <arrow/type_fwd.h>
-
 #include <memory>
 #include <vector>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/status.h"
 #include "tarn/format/field_type.h"

@@ -60,8 +60,7 @@ TEST(WidenBatchTest, NestedTypesWidenInside) {
   ExpectWiden(array, "array<struct<a:long,b:string,c:double>>",
               R"([[{"a":1,"b":"x","c":null}],null,[],[{"a":2,"b":null,"c":null},null]])");
   ExpectWiden(array->Slice(2), "array<struct<a:string>>", R"([[],[{"a":"2"},null]])");
-  ExpectWiden(Array(arrow::list(arrow::utf8()), "[[],null]"), "array<struct<a:int>>",
-              "[[],null]");
+  ExpectWiden(Array(arrow::list(arrow::utf8()), "[[],null]"), "array<struct<a:int>>", "[[],null]");
   const auto structs = Array(arrow::struct_({arrow::field("a", arrow::int32())}),
                              R"([{"a":1},{"a":2},null,{"a":4}])");
   ExpectWiden(structs->Slice(1, 2), "struct<b:int,a:long>", R"([{"b":null,"a":2},null])");

@@ -34,7 +34,7 @@ struct SourceMembers {
 template <typename Members>
 struct NamedMember {
   std::string_view name;
-  JsonValue Members::*member;
+  JsonValue Members::* member;
 };
 
 constexpr std::array<NamedMember<ValueMembers>, 18> kValueMembers = {
@@ -266,7 +266,7 @@ struct DebeziumEnvelope::State {
   std::vector<std::unique_ptr<CachedSchema>> schemas;  // Most recently found ones first, roughly.
   std::string table;
   std::string position;
-  format::JsonTape after_tape;   // Images that are text (MongoDB).
+  format::JsonTape after_tape;  // Images that are text (MongoDB).
   format::JsonTape before_tape;
 };
 
@@ -294,8 +294,7 @@ bool DebeziumEnvelope::State::IsUnavailable(JsonValue value) const {
       return equal_bytes == options.unavailable_value.size() && equal_bytes == value.size();
     }
     case JsonKind::kObject:
-      return value.size() == 1 &&
-             (*value.members().begin()).name == options.unavailable_value;
+      return value.size() == 1 && (*value.members().begin()).name == options.unavailable_value;
     default:
       return false;
   }
