@@ -224,7 +224,7 @@ Status Process::AddRoutes(const Address& address) {
     });
   }));
   TARN_RETURN_IF_ERROR(server::foundry::AddFoundryRoutes(
-      *router_, {*database_, *datasets_, *warehouse_, tree_, authorizer_, uuids_, clock_}));
+      *router_, {*database_, authorizer_, *datasets_, *warehouse_, uuids_, clock_}));
   TARN_RETURN_IF_ERROR(
       server::iceberg_rest::AddIcebergRoutes(*router_, {}, {*catalog_, authorizer_}));
   return server::native::AddNativeRoutes(

@@ -224,7 +224,7 @@ Result<iceberg::TableMetadata> NewInternalTable(const TableSpec& spec, const Sch
                                                 std::string_view location,
                                                 std::string_view table_uuid, int64_t now_ms) {
   TARN_RETURN_IF_ERROR(CheckKeyColumns(spec, users));
-  iceberg::NewTable table;
+  iceberg::TableDefinition table;
   table.table_uuid = std::string(table_uuid);
   table.location = std::string(location);
   table.schema = InternalSchema(users);

@@ -151,14 +151,16 @@ Status Splitter::Run() {
       return Status::Internal("mapped rows came out of order");
     }
     if (hidden_.IsBefore(i)) {
-      if (merge && i + 1 < good_.num_rows() && !hidden_.IsBefore(i + 1) &&
-          !hidden_.IsPartial(i + 1) && IsKeyChange(i, i + 1)) {
-        AddRow(i, Operation::kDelete);
-      }
-      continue;
+      continue;  // Looked at with its change; alone, the change was rejected.
     }
     if (merge && hidden_.IsPartial(i)) {
       TARN_RETURN_IF_ERROR(Reject(i));
+      continue;
+    }
+    const bool has_before = i + 1 < good_.num_rows() && hidden_.IsBefore(i + 1);
+    if (merge && has_before && IsKeyChange(i + 1, i)) {
+      AddRow(i + 1, Operation::kDelete);
+      AddRow(i, Operation::kInsert);
       continue;
     }
     AddRow(i, merge ? hidden_.OperationAt(i) : Operation::kInsert);

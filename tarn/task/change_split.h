@@ -37,7 +37,7 @@ struct ChangeSplit {
   std::vector<landing::DeadLetter> rejected;  // Rows whose source left values out.
 };
 
-/// Rows must come in the order of tarn_row; the image before an update stands in front of it.
+/// Rows must come in the order of tarn_row; the image before an update stands behind it.
 /// Columns that the mapping lacks become NULL.
 /// Errors: kInternal when rows are out of order; kInvalidArgument naming a column whose values do
 /// not fit the table.

@@ -79,6 +79,9 @@ struct TransformTask::State {
   Status FitToTable(MappingSpec& mapping, const CompiledMapping& compiled);
   Status Append(const TransformInput& input, const LandedBatch& batch,
                 const CompiledMapping& mapping);
+  Result<std::shared_ptr<arrow::RecordBatch>> TakeOutcome(
+      const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
+      std::vector<landing::DeadLetter>& letters);
   Status AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
                     lakehouse::ChangesWriter& writer, std::vector<landing::DeadLetter>& letters,
                     const arrow::Schema& users);
@@ -139,6 +142,23 @@ Result<CompiledMapping> TransformTask::State::Compile(const std::vector<format::
                            : transform::CompileMapping(*session, mapping, *landed);
 }
 
+// The good rows of a batch; counts the others and makes their dead letters.
+Result<std::shared_ptr<arrow::RecordBatch>> TransformTask::State::TakeOutcome(
+    const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
+    std::vector<landing::DeadLetter>& letters) {
+  TARN_ASSIGN_OR_RETURN(const transform::MappedBatch outcome,
+                        transform::SplitOutcome(mapping, mapped));
+  for (const transform::RejectedRow& row : outcome.rejected) {
+    letters.push_back(MakeDeadLetter(row, spec.name));
+  }
+  progress.counts.filtered += outcome.counts.dropped + outcome.counts.empty_arrays;
+  progress.counts.null_casts += outcome.counts.null_casts;
+  for (const auto& [name, count] : outcome.counts.null_checks) {
+    progress.counts.null_checks += count;
+  }
+  return outcome.good;
+}
+
 Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
                                         lakehouse::ChangesWriter& writer,
                                         std::vector<landing::DeadLetter>& letters,
@@ -150,44 +170,36 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
                                          .task = spec.name};
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::ArrowStream> stream,
                         session->Query(mapping.sql));
-  std::shared_ptr<arrow::RecordBatch> carried;  // A before image whose update comes next.
+  const auto write = [&](const arrow::RecordBatch& good) -> Status {
+    TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(split_options, good));
+    std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(letters));
+    return split.changes.rows->num_rows() > 0 ? writer.Write(split.changes) : Status::Ok();
+  };
+  std::shared_ptr<arrow::RecordBatch> carried;  // The last row: its before image may come next.
   while (true) {
     TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> mapped, stream->Next());
     if (mapped == nullptr) {
-      break;
+      return carried == nullptr ? Status::Ok() : write(*carried);
     }
-    TARN_ASSIGN_OR_RETURN(transform::MappedBatch outcome,
-                          transform::SplitOutcome(mapping, *mapped));
-    for (const transform::RejectedRow& row : outcome.rejected) {
-      letters.push_back(MakeDeadLetter(row, spec.name));
-    }
-    progress.counts.filtered += outcome.counts.dropped + outcome.counts.empty_arrays;
-    progress.counts.null_casts += outcome.counts.null_casts;
-    for (const auto& [name, count] : outcome.counts.null_checks) {
-      progress.counts.null_checks += count;
-    }
-    if (outcome.good == nullptr || outcome.good->num_rows() == 0) {
+    TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::RecordBatch> good,
+                          TakeOutcome(mapping, *mapped, letters));
+    if (good == nullptr || good->num_rows() == 0) {
       continue;
     }
-    std::shared_ptr<arrow::RecordBatch> good = outcome.good;
     if (carried != nullptr) {
       TARN_ASSIGN_OR_RETURN(good, arrow::ConcatenateRecordBatches({carried, good}));
-      carried.reset();
     }
+    carried = good->Slice(good->num_rows() - 1);
+    // A before image that ends the batch stays with its change, which is processed now.
     const auto before = std::dynamic_pointer_cast<arrow::BooleanArray>(
-        good->GetColumnByName(std::string(transform::kBeforeColumn)));
-    const int64_t last = good->num_rows() - 1;
-    if (before != nullptr && !before->IsNull(last) && before->Value(last)) {
-      carried = good->Slice(last);
-      good = good->Slice(0, last);
+        carried->GetColumnByName(std::string(transform::kBeforeColumn)));
+    if (before != nullptr && before->IsValid(0) && before->Value(0)) {
+      carried.reset();
+      TARN_RETURN_IF_ERROR(write(*good));
+      continue;
     }
-    TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(split_options, *good));
-    std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(letters));
-    if (split.changes.rows->num_rows() > 0) {
-      TARN_RETURN_IF_ERROR(writer.Write(split.changes));
-    }
+    TARN_RETURN_IF_ERROR(write(*good->Slice(0, good->num_rows() - 1)));
   }
-  return Status::Ok();
 }
 
 Status TransformTask::State::Append(const TransformInput& input, const LandedBatch& batch,
