@@ -82,7 +82,7 @@ Status AddNativeRoutes(Router& router, const NativeDeps& deps) {
   std::vector<NativeRoute> all;
   for (const std::span<const NativeRoute> routes :
        {SqlRoutes(), ResourceRoutes(), TableRoutes(), ViewRoutes(), AccessRoutes(),
-        PipelineRoutes(), TaskRoutes()}) {
+        PipelineRoutes(), TaskRoutes(), DatasetRoutes(), LaterRoutes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   for (const NativeRoute& route : all) {

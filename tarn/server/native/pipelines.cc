@@ -1,5 +1,6 @@
 // /tarn/v1/pipelines and /tarn/v1/runs.
 #include <algorithm>
+#include <cstdio>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -66,9 +67,25 @@ Status RequireApply(NativeApi& api, const RequestContext& context, const std::st
   });
 }
 
+// Line and column of "line 7, column 3: …" as parameters of the failure.
+Status WithPlace(const Status& failure) {
+  int line = 0;
+  int column = 0;
+  const bool placed =
+      std::sscanf(failure.message().c_str(), "line %d, column %d", &line, &column) == 2;
+  return placed ? failure.WithReason("InvalidPipeline",
+                                     json{{"line", line}, {"column", column}}.dump())
+                : failure;
+}
+
+Result<pipeline::PipelineSpec> ParseFile(const std::string& yaml) {
+  Result<pipeline::PipelineSpec> spec = pipeline::ParsePipeline(yaml);
+  return spec.ok() ? std::move(spec) : Result<pipeline::PipelineSpec>(WithPlace(spec.status()));
+}
+
 Result<http::Response> ApplyPipeline(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(context));
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, pipeline::ParsePipeline(yaml));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ParseFile(yaml));
   TARN_RETURN_IF_ERROR(RequireApply(api, context, spec.project));
   // The name may be taken by a pipeline of another project.
   const Result<StoredPipeline> before = api.deps.control.GetPipeline(spec.name);
@@ -84,13 +101,13 @@ Result<http::Response> ApplyPipeline(NativeApi& api, RequestContext& context) {
 
 Result<http::Response> ValidatePipeline(NativeApi&, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(context));
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, pipeline::ParsePipeline(yaml));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ParseFile(yaml));
   return JsonResponse({{"name", spec.name}, {"project", spec.project}, {"valid", true}});
 }
 
 Result<http::Response> PlanPipeline(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(context));
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, pipeline::ParsePipeline(yaml));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ParseFile(yaml));
   TARN_RETURN_IF_ERROR(RequireApply(api, context, spec.project));
   TARN_ASSIGN_OR_RETURN(const std::vector<std::string> changes,
                         api.deps.control.PlanPipeline(yaml));
@@ -174,8 +191,9 @@ Result<http::Response> RunOnce(NativeApi& api, RequestContext& context) {
 }
 
 json RunToJson(const std::string& id, const StoredPipeline& pipeline, std::string_view state,
-               const Status& failure) {
-  json run = {{"runId", id}, {"pipeline", pipeline.name}, {"state", state}};
+               const Status& failure, const std::vector<TaskStatus>& tasks) {
+  json run = ToJson(pipeline, tasks);
+  run = {{"runId", id}, {"pipeline", pipeline.name}, {"state", state}, {"tasks", run["tasks"]}};
   if (!failure.ok()) {
     run["error"] = {{"task", pipeline.name},
                     {"name", ErrorNameOf(failure, Family::kNative)},
@@ -192,14 +210,14 @@ Result<http::Response> GetFollowed(NativeApi& api, RequestContext& context, cons
   TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, TasksOf(api, stored.name));
   for (const TaskStatus& task : tasks) {
     if (task.state == TaskState::kError) {
-      json run = RunToJson(id, stored, "FAILED", Status::Internal(task.last_error));
+      json run = RunToJson(id, stored, "FAILED", Status::Internal(task.last_error), tasks);
       run["error"]["task"] = task.full_name();
       run["error"]["name"] = "TaskFailed";
       return JsonResponse(run);
     }
   }
   return JsonResponse(
-      RunToJson(id, stored, stored.running ? "RUNNING" : "SUCCEEDED", Status::Ok()));
+      RunToJson(id, stored, stored.running ? "RUNNING" : "SUCCEEDED", Status::Ok(), tasks));
 }
 
 Result<http::Response> GetRun(NativeApi& api, RequestContext& context) {
@@ -217,7 +235,8 @@ Result<http::Response> GetRun(NativeApi& api, RequestContext& context) {
   const std::string_view name = state->running        ? "RUNNING"
                                 : state->outcome.ok() ? "SUCCEEDED"
                                                       : "FAILED";
-  return JsonResponse(RunToJson(id, stored, name, state->outcome));
+  TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, TasksOf(api, stored.name));
+  return JsonResponse(RunToJson(id, stored, name, state->outcome, tasks));
 }
 
 constexpr NativeRoute kRoutes[] = {
@@ -282,7 +301,7 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/runs/{run}",
      .scope = access::Scope::kPipelinesRead,
      .handler = &GetRun,
-     .summary = "A run: {runId, pipeline, state: RUNNING, SUCCEEDED or FAILED, error?}."},
+     .summary = "A run: {runId, pipeline, state: RUNNING, SUCCEEDED or FAILED, error?, tasks}."},
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ Result<json> ToJson(SqlTransaction& sql, const Node& node) {
               {"type", tree::NodeTypeName(node.type)},
               {"name", node.name},
               {"path", located.path},
-              {"parentRid", node.parent.ToString()}};
+              {"parentFolderRid", node.parent.ToString()}};
 }
 
 // The node below a project at "a/b/c", if there is one.
@@ -153,7 +153,7 @@ constexpr NativeRoute kRoutes[] = {
      .handler = &ListResources,
      .summary =
          "The resource at a path (/Space/project/…, project/…, a RID or project.folder.name) "
-         "as {rid, type, name, path, parentRid}; without path: all of a type.",
+         "as {rid, type, name, path, parentFolderRid}; without path: all of a type.",
      .query = "path project type"},
 };
 

@@ -83,7 +83,15 @@ Result<http::Response> ApplyTask(NativeApi& api, RequestContext& context) {
   return GetTask(api, context);
 }
 
-Result<http::Response> GetStatus(NativeApi& api, RequestContext& context) {
+// Runs the whole pipeline once and waits for it.
+Result<http::Response> RunTaskOnce(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
+  TARN_RETURN_IF_ERROR(api.deps.control.RunOnce(task.pipeline));
+  return GetTask(api, context);
+}
+
+// All tasks that the caller may see.
+Result<json> ListVisible(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines,
                         api.deps.control.ListPipelines());
   std::map<std::string, bool> visible;
@@ -97,7 +105,17 @@ Result<http::Response> GetStatus(NativeApi& api, RequestContext& context) {
       list.push_back(TaskToJson(task));
     }
   }
-  return JsonResponse({{"tasks", std::move(list)}});
+  return list;
+}
+
+Result<http::Response> GetStatus(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(json tasks, ListVisible(api, context));
+  return JsonResponse({{"tasks", std::move(tasks)}});
+}
+
+Result<http::Response> ListTasks(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(json tasks, ListVisible(api, context));
+  return JsonResponse({{"data", std::move(tasks)}});
 }
 
 constexpr NativeRoute kRoutes[] = {
@@ -106,6 +124,11 @@ constexpr NativeRoute kRoutes[] = {
      .scope = access::Scope::kPipelinesRead,
      .handler = &GetStatus,
      .summary = "State and numbers of all tasks: {tasks: […]}."},
+    {.method = "GET",
+     .pattern = "/tasks",
+     .scope = access::Scope::kPipelinesRead,
+     .handler = &ListTasks,
+     .summary = "All tasks of the projects that the caller may view."},
     {.method = "GET",
      .pattern = "/tasks/{task}",
      .scope = access::Scope::kPipelinesRead,
@@ -131,6 +154,11 @@ constexpr NativeRoute kRoutes[] = {
      .scope = access::Scope::kPipelinesWrite,
      .handler = &ApplyTask,
      .summary = "Applies the unapplied changes of a transform task now."},
+    {.method = "POST",
+     .pattern = "/tasks/{task}:runOnce",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &RunTaskOnce,
+     .summary = "Runs the pipeline of the task once and waits for it."},
 };
 
 }  // namespace

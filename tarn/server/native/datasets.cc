@@ -1,0 +1,231 @@
+// /tarn/v1/datasets/{rid}/…: what the Foundry-compatible routes lack.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tarn/base/hash.h"
+#include "tarn/dataset/dataset_store.h"
+#include "tarn/server/native/native_api.h"
+#include "tarn/tree/permission.h"
+
+namespace tarn::server::native {
+
+namespace {
+
+using dataset::DatasetRid;
+using dataset::File;
+using dataset::TransactionRid;
+using dataset::ViewSelector;
+using metastore::SqlTransaction;
+using nlohmann::json;
+
+Status NoDataset(std::string_view rid) {
+  return Status::NotFound(fmt::format("dataset {} does not exist", rid))
+      .WithReason("DatasetNotFound", json{{"datasetRid", rid}}.dump());
+}
+
+// The dataset of the path, on which the caller has `role`.
+Result<DatasetRid> DatasetOf(NativeApi& api, const RequestContext& context, access::Role role) {
+  const std::string& text = context.Path("rid");
+  const Result<DatasetRid> rid = DatasetRid::Parse(text);
+  if (!rid.ok()) {
+    return NoDataset(text);
+  }
+  TARN_RETURN_IF_ERROR(api.database().Read([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const access::Role found, tree::RoleOn(sql, api.deps.query.authorizer,
+                                                                 context.principal, rid->ToRid()));
+    if (found == access::Role::kNone) {
+      return NoDataset(text);
+    }
+    return found >= role ? Status::Ok()
+                         : Status::PermissionDenied(
+                               fmt::format("dataset {}: the role {} is needed, you have {}", text,
+                                           access::RoleName(role), access::RoleName(found)));
+  }));
+  return rid;
+}
+
+// A branch name or a transaction RID.
+Result<ViewSelector> SelectorOf(std::string_view text) {
+  ViewSelector selector;
+  if (text.starts_with("ri.")) {
+    TARN_ASSIGN_OR_RETURN(selector.end, TransactionRid::Parse(text));
+  } else if (!text.empty()) {
+    selector.branch = text;
+  }
+  return selector;
+}
+
+json RidOrNull(const std::optional<TransactionRid>& rid) {
+  return rid ? json(rid->ToString()) : json();
+}
+
+json FileToJson(const File& file) {
+  return {{"path", file.path},
+          {"transactionRid", file.transaction.ToString()},
+          {"sizeBytes", file.size_bytes},
+          {"updatedTime", FormatTimestamp(file.updated_at)},
+          {"checksum", file.checksum ? json(FormatXxh3(*file.checksum)) : json()},
+          {"rowCount", file.row_count ? json(*file.row_count) : json()}};
+}
+
+json FilesToJson(const std::vector<File>& files) {
+  json list = json::array();
+  for (const File& file : files) {
+    list.push_back(FileToJson(file));
+  }
+  return list;
+}
+
+void AddNextPage(const std::optional<std::string>& token, json& answer) {
+  if (token) {
+    answer["nextPageToken"] = *token;
+  }
+}
+
+Result<int> PageSizeOf(const RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const std::optional<int64_t> size, QueryInt(context, "pageSize"));
+  return static_cast<int>(std::clamp<int64_t>(size.value_or(1000), 0, 50'000));
+}
+
+Result<http::Response> FindTransactionAt(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kViewer));
+  const std::string at = context.query.Find("at").value_or("");
+  TARN_ASSIGN_OR_RETURN(const Timestamp time, ParseTimestamp(at));
+  ViewSelector selector;
+  selector.branch = context.query.Find("branch").value_or(selector.branch);
+  selector.at = time;
+  TARN_ASSIGN_OR_RETURN(const dataset::FileView view,
+                        api.deps.query.datasets.ResolveView(rid, selector));
+  if (view.absent()) {
+    return Status::NotFound(fmt::format("branch {} had no transaction at {}", selector.branch, at))
+        .WithReason("TransactionNotFound");
+  }
+  return JsonResponse({{"transactionRid", view.end->ToString()}});
+}
+
+Result<http::Response> ReadIncrement(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kViewer));
+  std::optional<TransactionRid> since;
+  if (const std::optional<std::string> text = context.query.Find("since"); text && !text->empty()) {
+    TARN_ASSIGN_OR_RETURN(since, TransactionRid::Parse(*text));
+  }
+  dataset::IncrementOptions options;
+  TARN_ASSIGN_OR_RETURN(options.page_size, PageSizeOf(context));
+  options.page_token = context.query.Find("pageToken").value_or("");
+  TARN_ASSIGN_OR_RETURN(
+      const dataset::IncrementPage page,
+      api.deps.query.datasets.ReadIncrement(
+          rid, context.query.Find("branch").value_or(std::string(dataset::kDefaultBranch)), since,
+          options));
+  json answer = {{"incremental", page.incremental},
+                 {"reason", dataset::IncrementReasonName(page.reason)},
+                 {"headTransactionRid", RidOrNull(page.head)},
+                 {"added", FilesToJson(page.added)},
+                 {"changed", FilesToJson(page.changed)},
+                 {"removed", FilesToJson(page.removed)},
+                 {"removed_by_retention", FilesToJson(page.removed_by_retention)}};
+  AddNextPage(page.next_page_token, answer);
+  return JsonResponse(answer);
+}
+
+Result<http::Response> CompareViews(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kViewer));
+  TARN_ASSIGN_OR_RETURN(const ViewSelector from,
+                        SelectorOf(context.query.Find("from").value_or("")));
+  TARN_ASSIGN_OR_RETURN(const ViewSelector to, SelectorOf(context.query.Find("to").value_or("")));
+  TARN_ASSIGN_OR_RETURN(const int page_size, PageSizeOf(context));
+  TARN_ASSIGN_OR_RETURN(
+      const dataset::ComparePage page,
+      api.deps.query.datasets.CompareViews(rid, from, to, page_size,
+                                           context.query.Find("pageToken").value_or("")));
+  json answer = {{"added", json::array()}, {"changed", json::array()}, {"removed", json::array()}};
+  for (const dataset::FileDifference& difference : page.differences) {
+    if (!difference.before) {
+      answer["added"].push_back(FileToJson(*difference.after));
+    } else if (!difference.after) {
+      answer["removed"].push_back(FileToJson(*difference.before));
+    } else {
+      answer["changed"].push_back({{"path", difference.path()},
+                                   {"before", FileToJson(*difference.before)},
+                                   {"after", FileToJson(*difference.after)}});
+    }
+  }
+  AddNextPage(page.next_page_token, answer);
+  return JsonResponse(answer);
+}
+
+// Moves a branch to the transaction named `member` in the body.
+template <typename Move>
+Result<http::Response> MoveBranch(NativeApi& api, RequestContext& context, const char* member,
+                                  const Move& move) {
+  TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kEditor));
+  TARN_ASSIGN_OR_RETURN(const json body, ReadJson(context));
+  TARN_ASSIGN_OR_RETURN(const std::string text, RequiredText(body, member));
+  TARN_ASSIGN_OR_RETURN(const TransactionRid to, TransactionRid::Parse(text));
+  std::optional<dataset::Branch> branch;
+  TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(branch, move(sql, rid, to));
+    return Status::Ok();
+  }));
+  return JsonResponse({{"name", branch->name}, {"transactionRid", RidOrNull(branch->head)}});
+}
+
+Result<http::Response> ResetBranch(NativeApi& api, RequestContext& context) {
+  return MoveBranch(api, context, "transactionRid",
+                    [&](SqlTransaction& sql, const DatasetRid& rid, const TransactionRid& to) {
+                      return api.deps.query.datasets.ResetBranch(sql, rid, context.Path("branch"),
+                                                                 to, context.principal.user_id);
+                    });
+}
+
+Result<http::Response> FastForwardBranch(NativeApi& api, RequestContext& context) {
+  return MoveBranch(api, context, "to",
+                    [&](SqlTransaction& sql, const DatasetRid& rid, const TransactionRid& to) {
+                      return api.deps.query.datasets.FastForwardBranch(
+                          sql, rid, context.Path("branch"), to, context.principal.user_id);
+                    });
+}
+
+constexpr NativeRoute kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/datasets/{rid}/transactions:at",
+     .scope = access::Scope::kDatasetsRead,
+     .handler = &FindTransactionAt,
+     .summary = "The newest transaction of a branch that was committed at or before a time.",
+     .query = "branch at"},
+    {.method = "GET",
+     .pattern = "/datasets/{rid}/increment",
+     .scope = access::Scope::kDatasetsRead,
+     .handler = &ReadIncrement,
+     .summary =
+         "What changed on a branch since a transaction: {incremental, reason, added, changed, "
+         "removed, removed_by_retention}.",
+     .query = "since branch pageSize pageToken"},
+    {.method = "GET",
+     .pattern = "/datasets/{rid}/compare",
+     .scope = access::Scope::kDatasetsRead,
+     .handler = &CompareViews,
+     .summary =
+         "Files that differ between two branches or transactions: {added, changed, removed}.",
+     .query = "from to pageSize pageToken"},
+    {.method = "POST",
+     .pattern = "/datasets/{rid}/branches/{branch}:reset",
+     .scope = access::Scope::kDatasetsWrite,
+     .handler = &ResetBranch,
+     .summary = "Points a branch at a committed transaction: {transactionRid}.",
+     .request = "application/json"},
+    {.method = "POST",
+     .pattern = "/datasets/{rid}/branches/{branch}:fastForward",
+     .scope = access::Scope::kDatasetsWrite,
+     .handler = &FastForwardBranch,
+     .summary = "Moves a branch to a descendant of its head: {to}.",
+     .request = "application/json"},
+};
+
+}  // namespace
+
+std::span<const NativeRoute> DatasetRoutes() { return kRoutes; }
+
+}  // namespace tarn::server::native
