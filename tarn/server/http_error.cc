@@ -51,6 +51,7 @@ constexpr ReasonStatus kIcebergStatuses[] = {
 // Of every family: what the HTTP side itself refuses.
 constexpr ReasonStatus kTransportStatuses[] = {
     {"ExpectationFailed", 417},
+    {"FileContentGone", 410},
     {"MethodNotAllowed", 405},
     {"NotAcceptable", 406},
     {"RangeNotSatisfiable", 416},
