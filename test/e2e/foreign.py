@@ -33,6 +33,4 @@ def read_with_duckdb(server, table):
         f"CREATE SECRET tarn (TYPE ICEBERG, TOKEN '{server.token()}')")
     connection.execute(
         f"ATTACH 'default' AS tarn (TYPE ICEBERG, ENDPOINT '{server.url}/iceberg', SECRET tarn)")
-    relation = connection.execute(f"SELECT * FROM tarn.{table}")
-    names = [column[0] for column in relation.description]
-    return [dict(zip(names, row)) for row in relation.fetchall()]
+    return connection.execute(f"SELECT * FROM tarn.{table}").to_arrow_table().to_pylist()
