@@ -1,5 +1,7 @@
 #include "tarn/iceberg/delete_index.h"
 
+#include <cmath>
+
 #include "test/support/matchers.h"
 
 namespace tarn::iceberg {

@@ -1,5 +1,7 @@
 #include "tarn/iceberg/manifest_avro.h"
 
+#include <cmath>
+
 #include "tarn/iceberg/codec/avro.h"
 #include "test/support/matchers.h"
 

@@ -364,8 +364,7 @@ TEST_F(SnapshotUpdateTest, EveryFailingStoreOperationLeavesTheTableAsItWas) {
         producer.CleanUp(nullptr);
         EXPECT_EQ(memory.object_count(), objects) << "after failure " << n;
         // The same producer succeeds once the store works again, with files that are there.
-        ASSERT_OK_AND_ASSIGN(const PreparedSnapshot again,
-                             producer.Prepare(before, kStart + 9500));
+        ASSERT_OK_AND_ASSIGN(const PreparedSnapshot again, producer.Prepare(before, kStart + 9500));
         ASSERT_OK(table.CommitUpdates(again.updates));
         EXPECT_THAT(table.LivePaths(), ::testing::ElementsAre("b", "c"));
         continue;

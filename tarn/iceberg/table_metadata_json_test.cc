@@ -1,6 +1,7 @@
 #include "tarn/iceberg/table_metadata_json.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -11,9 +12,21 @@
 namespace tarn::iceberg {
 namespace {
 
+// The compiler may have been given a relative path of this file, so folders above the current one
+// and above the program are searched as well.
 std::string GoldenPath(const std::string& name) {
   const std::string here = __FILE__;
-  return here.substr(0, here.rfind("tarn/iceberg/")) + "test/data/iceberg/" + name;
+  const std::filesystem::path beside = here.substr(0, here.rfind("tarn/iceberg/"));
+  for (const std::filesystem::path& start :
+       {beside, std::filesystem::current_path(), std::filesystem::read_symlink("/proc/self/exe")}) {
+    for (std::filesystem::path folder = std::filesystem::absolute(start);
+         folder != folder.parent_path(); folder = folder.parent_path()) {
+      if (std::filesystem::exists(folder / "test/data/iceberg" / name)) {
+        return folder / "test/data/iceberg" / name;
+      }
+    }
+  }
+  return name;
 }
 
 std::string ReadGolden(const std::string& name) {
