@@ -15,7 +15,8 @@ namespace tarn {
 
 namespace {
 
-constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server. Every key can be overridden by TARN_<KEY> in the environment.
+constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
+# Every key can be overridden by TARN_<KEY> in the environment.
 # listen = "127.0.0.1:8080"
 # warehouse = "file:///srv/tarn/warehouse"   # default: <home>/warehouse
 # memory = "1200MiB"                          # of all large buffers of the process
@@ -62,8 +63,8 @@ Status ReadFile(const std::string& path, Texts& texts, Configuration& configurat
   try {
     table = toml::parse_file(path);
   } catch (const toml::parse_error& error) {
-    return Status::InvalidArgument(fmt::format("{}: line {}: {}", path,
-                                               error.source().begin.line, error.description()));
+    return Status::InvalidArgument(
+        fmt::format("{}: line {}: {}", path, error.source().begin.line, error.description()));
   }
   for (const auto& [key, value] : table) {
     const std::string name(key.str());

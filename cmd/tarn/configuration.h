@@ -16,8 +16,8 @@ struct Configuration {
   std::string warehouse;                  // warehouse / TARN_WAREHOUSE; empty = <home>/warehouse
   uint64_t memory_bytes = 1200ULL << 20;  // memory / TARN_MEMORY: of all large buffers.
   uint64_t engine_memory_bytes = 512ULL << 20;  // engine_memory / TARN_ENGINE_MEMORY
-  int threads = 2;                        // threads / TARN_THREADS: of the engine.
-  int workers = 32;                       // workers / TARN_WORKERS: requests handled at once.
+  int threads = 2;                              // threads / TARN_THREADS: of the engine.
+  int workers = 32;                             // workers / TARN_WORKERS: requests handled at once.
   // sources.allow_paths; absent = any path when listening on loopback, none otherwise.
   std::optional<std::vector<std::string>> allow_paths;
 };

@@ -1,4 +1,5 @@
-#include "cmd/tarn/serve.h"
 #include "tarn/cli/command_line.h"
+
+#include "cmd/tarn/serve.h"
 
 int main(int argc, char** argv) { return tarn::cli::Run(argc, argv, {.serve = tarn::Serve}); }

@@ -12,7 +12,6 @@
 #include <arrow/compute/initialize.h>
 #include <fmt/core.h>
 
-#include "cmd/tarn/configuration.h"
 #include "tarn/access/authorizer.h"
 #include "tarn/access/bootstrap.h"
 #include "tarn/access/schema.h"
@@ -38,6 +37,8 @@
 #include "tarn/task/control.h"
 #include "tarn/tree/lookup.h"
 #include "tarn/tree/tree.h"
+
+#include "cmd/tarn/configuration.h"
 
 namespace tarn {
 
@@ -89,10 +90,10 @@ Status MakeHome(const std::string& home) {
 Status WriteAdminToken(const std::string& path, const std::string& token) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const std::string text = token + "\n";
-  const bool written = file >= 0 && ::fchmod(file, 0600) == 0 &&
-                       ::write(file, text.data(), text.size()) ==
-                           static_cast<ssize_t>(text.size()) &&
-                       ::fsync(file) == 0;
+  const bool written =
+      file >= 0 && ::fchmod(file, 0600) == 0 &&
+      ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      ::fsync(file) == 0;
   if (file >= 0) {
     ::close(file);
   }
@@ -156,8 +157,8 @@ class Process {
 };
 
 Status Process::OpenMetastore() {
-  TARN_ASSIGN_OR_RETURN(database_, metastore::SqliteDatabase::Open(
-                                       {.path = options_.home + "/metastore.db"}));
+  TARN_ASSIGN_OR_RETURN(database_,
+                        metastore::SqliteDatabase::Open({.path = options_.home + "/metastore.db"}));
   TARN_RETURN_IF_ERROR(database_->Migrate(AllMigrations()));
   std::optional<access::Bootstrapped> first;
   TARN_RETURN_IF_ERROR(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
@@ -192,9 +193,8 @@ Status Process::Open(const Address& address) {
   catalog_ = std::make_unique<catalog::Catalog>(
       catalog::CatalogOptions{},
       catalog::CatalogDeps{*database_, *warehouse_, tree_, uuids_, clock_});
-  control_ = std::make_unique<task::Control>(
-      task::ControlDeps{*database_, *datasets_, *catalog_, *engine_, *budget_,
-                        SourceRule(configuration_, address)});
+  control_ = std::make_unique<task::Control>(task::ControlDeps{
+      *database_, *datasets_, *catalog_, *engine_, *budget_, SourceRule(configuration_, address)});
   return Status::Ok();
 }
 
@@ -208,13 +208,12 @@ Result<access::Principal> Process::Authenticate(std::string_view token) {
 }
 
 Status Process::AddRoutes(const Address& address) {
-  idempotency_ = std::make_unique<server::IdempotencyKeys>(server::IdempotencyOptions{},
-                                                           *database_, clock_);
+  idempotency_ =
+      std::make_unique<server::IdempotencyKeys>(server::IdempotencyOptions{}, *database_, clock_);
   router_ = std::make_unique<server::Router>(
       server::RouterOptions{.access_log = server::AccessLog::kOff},
-      server::RouterDependencies{
-          [this](std::string_view token) { return Authenticate(token); }, uuids_, metrics_,
-          idempotency_.get()});
+      server::RouterDependencies{[this](std::string_view token) { return Authenticate(token); },
+                                 uuids_, metrics_, idempotency_.get()});
   if (options_.insecure_anonymous && !IsLoopback(address.host)) {
     return Status::InvalidArgument("--insecure-anonymous is possible on loopback only");
   }

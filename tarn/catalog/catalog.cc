@@ -139,9 +139,8 @@ Result<Catalog::Pending> Catalog::Prepare(const TableChange& change) {
   TARN_ASSIGN_OR_RETURN(pending.base, LoadTable(change.table.rid));
   const iceberg::TableMetadata& base = *pending.base.metadata;
   TARN_RETURN_IF_ERROR(iceberg::CheckRequirements(&base, change.requirements));
-  TARN_ASSIGN_OR_RETURN(
-      iceberg::UpdateResult result,
-      iceberg::ApplyUpdates(&base, change.updates, ToMillis(deps_.clock.Now())));
+  TARN_ASSIGN_OR_RETURN(iceberg::UpdateResult result,
+                        iceberg::ApplyUpdates(&base, change.updates, ToMillis(deps_.clock.Now())));
   if (!result.changed) {
     pending.next = pending.base.metadata;
     return pending;

@@ -68,7 +68,8 @@ tree::NodeType NodeTypeOf(ObjectKind kind) {
 
 std::vector<Migration> Migrations() { return {{"catalog", 1, std::string(kSchema)}}; }
 
-Result<CatalogObject> CreateObject(SqlTransaction& sql, tree::Tree& tree, const NewObject& object) {
+Result<CatalogObject> CreateObject(SqlTransaction& sql, tree::Tree& tree,
+                                   const ObjectDefinition& object) {
   Result<tree::Node> node = tree.Create(sql, {.rid = {},
                                               .parent = object.folder,
                                               .name = object.name,
@@ -77,8 +78,8 @@ Result<CatalogObject> CreateObject(SqlTransaction& sql, tree::Tree& tree, const 
                                               .by = object.by});
   if (!node.ok()) {
     if (node.status().code() == ErrorCode::kAlreadyExists) {
-      return node.status().WithContext(fmt::format("cannot create {} {}",
-                                                   ObjectKindName(object.kind), object.name));
+      return node.status().WithContext(
+          fmt::format("cannot create {} {}", ObjectKindName(object.kind), object.name));
     }
     return node.status();
   }
@@ -86,8 +87,7 @@ Result<CatalogObject> CreateObject(SqlTransaction& sql, tree::Tree& tree, const 
       "INSERT INTO catalog_object (rid, kind, folder, name, uuid, metadata_location, writers) "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
       {node->rid.ToString(), static_cast<int64_t>(object.kind), object.folder.ToString(),
-       object.name, object.uuid, object.metadata_location,
-       static_cast<int64_t>(object.writers)}));
+       object.name, object.uuid, object.metadata_location, static_cast<int64_t>(object.writers)}));
   return CatalogObject{.rid = node->rid,
                        .kind = object.kind,
                        .folder = object.folder,
@@ -110,19 +110,19 @@ Result<ObjectPage> ListObjects(SqlTransaction& sql, const Rid& folder, ObjectKin
                                std::string_view after, int64_t limit) {
   const int64_t size = std::clamp<int64_t>(limit, 1, 10'000);
   ObjectPage page;
-  TARN_RETURN_IF_ERROR(sql.Query(
-      std::string(kColumns) +
-          "WHERE folder = ?1 AND kind = ?2 AND name > ?3 ORDER BY name LIMIT ?4",
-      {folder.ToString(), static_cast<int64_t>(kind), std::string(after), size + 1},
-      [&](const SqlRow& row) -> Result<RowAction> {
-        if (static_cast<int64_t>(page.objects.size()) == size) {
-          page.truncated = true;
-          return RowAction::kStop;
-        }
-        TARN_ASSIGN_OR_RETURN(CatalogObject object, ObjectAt(row));
-        page.objects.push_back(std::move(object));
-        return RowAction::kContinue;
-      }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query(std::string(kColumns) +
+                    "WHERE folder = ?1 AND kind = ?2 AND name > ?3 ORDER BY name LIMIT ?4",
+                {folder.ToString(), static_cast<int64_t>(kind), std::string(after), size + 1},
+                [&](const SqlRow& row) -> Result<RowAction> {
+                  if (static_cast<int64_t>(page.objects.size()) == size) {
+                    page.truncated = true;
+                    return RowAction::kStop;
+                  }
+                  TARN_ASSIGN_OR_RETURN(CatalogObject object, ObjectAt(row));
+                  page.objects.push_back(std::move(object));
+                  return RowAction::kContinue;
+                }));
   return page;
 }
 
@@ -160,8 +160,7 @@ Result<Rid> GetNamespace(SqlTransaction& sql, const Rid& project,
     TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> child,
                           tree::FindChild(sql, folder, level));
     if (!child || !tree::IsFolderLike(child->type)) {
-      return Status::NotFound(fmt::format("Namespace does not exist: {}",
-                                          fmt::join(levels, ".")));
+      return Status::NotFound(fmt::format("Namespace does not exist: {}", fmt::join(levels, ".")));
     }
     folder = child->rid;
   }

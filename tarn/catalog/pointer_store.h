@@ -18,7 +18,7 @@ namespace tarn::catalog {
 
 std::vector<metastore::Migration> Migrations();
 
-struct NewObject {
+struct ObjectDefinition {
   ObjectKind kind = ObjectKind::kTable;
   Rid folder;
   std::string name;
@@ -31,7 +31,7 @@ struct NewObject {
 /// Names the object in the tree and stores its pointer.
 /// Errors: kAlreadyExists "Table already exists: …"; those of Tree::Create.
 Result<CatalogObject> CreateObject(metastore::SqlTransaction& sql, tree::Tree& tree,
-                                   const NewObject& object);
+                                   const ObjectDefinition& object);
 
 /// Nothing when there is none, or it is in the trash.
 Result<std::optional<CatalogObject>> FindObject(metastore::SqlTransaction& sql, const Rid& rid);

@@ -22,12 +22,12 @@ namespace {
 constexpr int64_t kKeyBytesPerColumn = 32;
 
 TableWriterOptions WriterOptions(const ApplyRequest& request, std::string_view partition) {
-  return {.metadata = &request.metadata,
-          .spec_id = request.metadata.default_spec_id,
-          .partition = std::string(partition),
-          .sort = SortRows::kByTableOrder,
-          .target_bytes = request.metadata.LongProperty("write.target-file-size-bytes",
-                                                        256LL << 20)};
+  return {
+      .metadata = &request.metadata,
+      .spec_id = request.metadata.default_spec_id,
+      .partition = std::string(partition),
+      .sort = SortRows::kByTableOrder,
+      .target_bytes = request.metadata.LongProperty("write.target-file-size-bytes", 256LL << 20)};
 }
 
 // The writers of one apply; abandoned together.
@@ -87,8 +87,7 @@ Status SettleFile(const ApplyRequest& request, const ApplyDeps& deps, const File
       result.removed.push_back(task.file);
       return Status::Ok();
     case FileAction::kRewrite: {
-      TableWriter& writer =
-          HoldsDeletesOnly(task.file) ? writers.current_deleted : writers.current;
+      TableWriter& writer = HoldsDeletesOnly(task.file) ? writers.current_deleted : writers.current;
       TARN_ASSIGN_OR_RETURN(const int64_t moved,
                             CopyLiveRows(request, deps, task.file, dead, writer));
       result.counts.moved_rows += moved;
@@ -126,19 +125,18 @@ std::string NewestIdentifier(const TableFiles& files) {
   return newest;
 }
 
-Status FoldAndEmit(const ApplyRequest& request, const ApplyDeps& deps,
-                   const DeletedByFile& deleted, DeletedByFile& dead, Writers& writers,
-                   ApplyResult& result) {
-  const int64_t passes = PassCount(
-      request.files.change_rows(),
-      kKeyBytesPerColumn * static_cast<int64_t>(request.spec.key.size()),
-      request.spec.memory_bytes);
+Status FoldAndEmit(const ApplyRequest& request, const ApplyDeps& deps, const DeletedByFile& deleted,
+                   DeletedByFile& dead, Writers& writers, ApplyResult& result) {
+  const int64_t passes =
+      PassCount(request.files.change_rows(),
+                kKeyBytesPerColumn * static_cast<int64_t>(request.spec.key.size()),
+                request.spec.memory_bytes);
   const ApplyWriters targets{writers.current, writers.current_deleted, writers.prior,
                              writers.prior_deleted};
   for (int64_t number = 0; number < passes; ++number) {
-    ApplyPass pass(request, deps,
-                   {.number = static_cast<uint64_t>(number),
-                    .count = static_cast<uint64_t>(passes)});
+    ApplyPass pass(
+        request, deps,
+        {.number = static_cast<uint64_t>(number), .count = static_cast<uint64_t>(passes)});
     TARN_RETURN_IF_ERROR(pass.Fold(deleted));
     TARN_RETURN_IF_ERROR(pass.Emit(targets, dead, result.counts));
   }

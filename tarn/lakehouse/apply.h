@@ -46,7 +46,7 @@ struct ApplyResult {
   std::vector<iceberg::DataFile> deletes;          // Added position delete files.
   std::vector<iceberg::DataFile> removed;          // Data files of Current.
   std::vector<iceberg::DataFile> removed_deletes;  // Replaced position delete files.
-  std::vector<std::string> hidden_paths;  // Files of Current that hold deleted rows only.
+  std::vector<std::string> hidden_paths;           // Files of Current that hold deleted rows only.
   std::string newest_identifier;                   // Of the changes applied.
   ApplyCounts counts;
 };

@@ -172,9 +172,9 @@ Status ApplyPass::LocateInCurrent(size_t file, const std::vector<int64_t>& delet
 
 // From-times of the newest deletes of keys that Current does not hold.
 Status ApplyPass::LocateInPrior(const FileScanTask& task) {
-  std::vector<std::string> columns = Columns({Name(HeaderColumn::kKeyHash),
-                                              Name(HeaderColumn::kOperation),
-                                              Name(HeaderColumn::kFromTimestamp)});
+  std::vector<std::string> columns =
+      Columns({Name(HeaderColumn::kKeyHash), Name(HeaderColumn::kOperation),
+               Name(HeaderColumn::kFromTimestamp)});
   columns.insert(columns.end(), request_.spec.key.begin(), request_.spec.key.end());
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<FileRows> rows,
                         FileRows::Open(deps_.store, {.file_path = task.file.file_path,
@@ -273,8 +273,7 @@ void ApplyPass::AddVersion(uint32_t change, int64_t source_row, Batch& batch) co
 
 Status ApplyPass::WriteBatch(const arrow::RecordBatch& values, const Batch& batch,
                              const ApplyWriters& writers, ApplyCounts& counts) {
-  counts.current_rows +=
-      static_cast<int64_t>(batch.current.size() + batch.current_deleted.size());
+  counts.current_rows += static_cast<int64_t>(batch.current.size() + batch.current_deleted.size());
   counts.prior_rows += static_cast<int64_t>(batch.prior.size() + batch.prior_deleted.size());
   if (!batch.current.empty()) {
     TARN_ASSIGN_OR_RETURN(const auto rows, MakeCurrentRows(values, batch.current));
@@ -382,9 +381,8 @@ Status ApplyPass::EmitBases(const ApplyWriters& writers, ApplyCounts& counts) {
     }
   }
   for (auto& [file, slots] : slots_by_file) {
-    std::sort(slots.begin(), slots.end(), [this](uint32_t a, uint32_t b) {
-      return bases_[a].position < bases_[b].position;
-    });
+    std::sort(slots.begin(), slots.end(),
+              [this](uint32_t a, uint32_t b) { return bases_[a].position < bases_[b].position; });
     TARN_RETURN_IF_ERROR(EmitBasesOf(file, slots, writers, counts));
   }
   return Status::Ok();

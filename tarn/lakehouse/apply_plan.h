@@ -23,10 +23,10 @@ bool IsApplyDue(const UnappliedWork& work, const ApplyThresholds& thresholds, Ti
 
 /// How a data file of Current loses rows.
 enum class FileAction : uint8_t {
-  kKeep,         // It loses none.
+  kKeep,          // It loses none.
   kWriteDeletes,  // A position delete file names its dead rows.
-  kRewrite,      // More than a fifth would be dead: its live rows move to a new file.
-  kRemove,       // No live row is left.
+  kRewrite,       // More than a fifth would be dead: its live rows move to a new file.
+  kRemove,        // No live row is left.
 };
 
 /// `dead_before`, `dead_after`: deleted rows before and after this apply.

@@ -26,8 +26,7 @@ void WriteDigits(int64_t value, size_t digits, char* out) {
 
 void WritePrefix(const ChangeIdentifier& identifier, char* out) {
   WriteDigits(identifier.landed_millis, kMillisDigits, out);
-  const std::chrono::sys_seconds seconds{
-      std::chrono::seconds{identifier.source_hundredths / 100}};
+  const std::chrono::sys_seconds seconds{std::chrono::seconds{identifier.source_hundredths / 100}};
   const auto day = std::chrono::floor<std::chrono::days>(seconds);
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss time{seconds - day};

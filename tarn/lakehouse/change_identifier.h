@@ -23,9 +23,9 @@ inline constexpr size_t kChangeIdentifierSize = 48;
 
 /// The three parts of an identifier. Value; ordered as its text is.
 struct ChangeIdentifier {
-  int64_t landed_millis = 0;           // Since 1970.
-  int64_t source_hundredths = 0;       // Hundredths of a second since 1970.
-  int64_t change_number = 0;           // From 1.
+  int64_t landed_millis = 0;      // Since 1970.
+  int64_t source_hundredths = 0;  // Hundredths of a second since 1970.
+  int64_t change_number = 0;      // From 1.
 
   friend auto operator<=>(const ChangeIdentifier&, const ChangeIdentifier&) = default;
 };

@@ -53,15 +53,13 @@ TEST(ChangeIdentifierTest, GoesOnAfterTheLastOne) {
 TEST(ChangeIdentifierTest, TimesBeyondTheFormatAreClamped) {
   ChangeNumbering numbering({});
   EXPECT_OK(ParseChangeIdentifier(Next(numbering, FromMicros(-1), FromMicros(-77))));
-  EXPECT_OK(ParseChangeIdentifier(
-      Next(numbering, FromMicros(INT64_MAX), FromMicros(INT64_MAX))));
+  EXPECT_OK(ParseChangeIdentifier(Next(numbering, FromMicros(INT64_MAX), FromMicros(INT64_MAX))));
 }
 
 TEST(ChangeIdentifierTest, RefusesWhatIsNotOne) {
-  for (const std::string_view text :
-       {"", "1", "17890000000002026113010154233000000000000000000x",
-        "178900000000020261330101542330000000000000000001",
-        "178900000000020261130251542330000000000000000001"}) {
+  for (const std::string_view text : {"", "1", "17890000000002026113010154233000000000000000000x",
+                                      "178900000000020261330101542330000000000000000001",
+                                      "178900000000020261130251542330000000000000000001"}) {
     EXPECT_THAT(ParseChangeIdentifier(text), Fails(ErrorCode::kCorruption)) << text;
   }
 }

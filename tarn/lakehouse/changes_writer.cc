@@ -40,8 +40,7 @@ struct Columns {
     }
   }
   [[nodiscard]] std::shared_ptr<arrow::RecordBatch> Finish(int64_t row_count) {
-    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), row_count,
-                                    std::move(arrays));
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), row_count, std::move(arrays));
   }
 };
 
@@ -66,9 +65,8 @@ ChangesWriter::ChangesWriter(ChangesWriterOptions options, TableWriterDeps deps)
 
 Result<std::shared_ptr<arrow::Array>> ChangesWriter::MakeIdentifiers(const ChangeBatch& batch) {
   const auto count = static_cast<size_t>(batch.rows->num_rows());
-  TARN_ASSIGN_OR_RETURN(
-      std::unique_ptr<arrow::Buffer> characters,
-      arrow::AllocateBuffer(static_cast<int64_t>(count * kChangeIdentifierSize)));
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<arrow::Buffer> characters,
+                        arrow::AllocateBuffer(static_cast<int64_t>(count * kChangeIdentifierSize)));
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<arrow::Buffer> offsets,
                         arrow::AllocateBuffer(static_cast<int64_t>((count + 1) * sizeof(int32_t))));
   auto* offset = reinterpret_cast<int32_t*>(offsets->mutable_data());
@@ -86,9 +84,8 @@ Result<std::shared_ptr<arrow::Array>> ChangesWriter::MakeIdentifiers(const Chang
 Result<std::shared_ptr<arrow::Array>> ChangesWriter::MakeKeyHashes(
     const arrow::RecordBatch& rows) const {
   if (options_.spec->key.empty()) {
-    TARN_ASSIGN_OR_RETURN(
-        std::shared_ptr<arrow::Array> nulls,
-        arrow::MakeArrayOfNull(arrow::fixed_size_binary(20), rows.num_rows()));
+    TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> nulls,
+                          arrow::MakeArrayOfNull(arrow::fixed_size_binary(20), rows.num_rows()));
     return nulls;
   }
   std::vector<int> keys;
@@ -147,9 +144,8 @@ Status ChangesWriter::Write(const ChangeBatch& batch) {
   if (!whole) {
     return Status::Internal("a change batch whose parts differ in length");
   }
-  TARN_ASSIGN_OR_RETURN(
-      const std::shared_ptr<arrow::RecordBatch> rows,
-      options_.spec->mode == Mode::kMerge ? MergeRows(batch) : AppendRows(batch));
+  TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> rows,
+                        options_.spec->mode == Mode::kMerge ? MergeRows(batch) : AppendRows(batch));
   return writer_.Write(rows);
 }
 

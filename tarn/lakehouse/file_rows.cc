@@ -48,9 +48,8 @@ Result<std::shared_ptr<arrow::Array>> ToStruct(const arrow::StructArray& array,
   TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Buffer> validity, [&]() {
     return array.offset() == 0 || array.null_bitmap() == nullptr
                ? arrow::Result<std::shared_ptr<arrow::Buffer>>(array.null_bitmap())
-               : arrow::internal::CopyBitmap(arrow::default_memory_pool(),
-                                             array.null_bitmap_data(), array.offset(),
-                                             array.length());
+               : arrow::internal::CopyBitmap(arrow::default_memory_pool(), array.null_bitmap_data(),
+                                             array.offset(), array.length());
   }());
   return std::shared_ptr<arrow::Array>(std::make_shared<arrow::StructArray>(
       type, array.length(), std::move(children), std::move(validity)));
@@ -137,9 +136,8 @@ Result<FileRowsBatch> FileRows::Next() {
     }
     Result<std::shared_ptr<arrow::Array>> column = ToType(batch->column(*index), type);
     if (!column.ok()) {
-      return column.status().WithContext(fmt::format("column {} of {}",
-                                                     state_->schema->field(i)->name(),
-                                                     state_->file_path));
+      return column.status().WithContext(
+          fmt::format("column {} of {}", state_->schema->field(i)->name(), state_->file_path));
     }
     columns.push_back(std::move(column).value());
   }

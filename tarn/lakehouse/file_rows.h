@@ -1,6 +1,6 @@
 // FileRows: the rows of one data file as columns of the table's schema of today.
 //
-// Columns are found by field id; one that the file lacks is NULL, one of a narrower type is widened.
+// Columns are found by field id; one that the file lacks is NULL, a narrower one is widened.
 // Row numbers are positions in the file, as position deletes count them.
 #pragma once
 
@@ -18,9 +18,9 @@
 namespace tarn::lakehouse {
 
 struct FileRowsRequest {
-  std::string file_path;              // URI.
+  std::string file_path;                    // URI.
   const iceberg::Schema* schema = nullptr;  // Of the result; outlives the reader.
-  std::vector<std::string> columns;   // Top-level names of `schema`, in the order wanted.
+  std::vector<std::string> columns;         // Top-level names of `schema`, in the order wanted.
 };
 
 struct FileRowsBatch {

@@ -13,7 +13,7 @@ constexpr uint32_t kNoRow = UINT32_MAX;
 // What is known of a key while the changes go by.
 struct SlotState {
   bool live = false;
-  bool has_chain = false;      // chain_micros bounds the from of the next version.
+  bool has_chain = false;        // chain_micros bounds the from of the next version.
   uint32_t newest_row = kNoRow;  // Last effective change so far.
   int64_t chain_micros = 0;
   int64_t inserted_micros = 0;
@@ -52,8 +52,8 @@ FoldedChange MakeVersion(const ChangeRow& row, uint32_t index, SlotState& state,
   version.newest = true;
   version.operation = FinalOperation(row.operation, state.live);
   version.values_row = index;
-  version.from_micros = state.has_chain ? std::max(row.timestamp_micros, state.chain_micros)
-                                        : row.timestamp_micros;
+  version.from_micros =
+      state.has_chain ? std::max(row.timestamp_micros, state.chain_micros) : row.timestamp_micros;
   if (version.operation == Operation::kDelete) {
     version.values_row = state.newest_row == kNoRow ? kValuesOfBase : state.newest_row;
     version.to_micros = version.from_micros;

@@ -66,7 +66,7 @@ struct FoldedChange {
 
 /// Outcome for the base of a slot.
 struct FoldedSlot {
-  bool touched = false;            // Some change of the key took effect.
+  bool touched = false;               // Some change of the key took effect.
   int64_t base_to_micros = kOpenEnd;  // End of the base's interval once superseded.
 };
 

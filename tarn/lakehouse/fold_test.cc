@@ -40,7 +40,8 @@ TEST(FoldTest, DeleteOfAnUnknownKeyChangesNothingAndIsCounted) {
 
 TEST(FoldTest, FromNeverGoesBackBeforeTheVersionItFollows) {
   const std::vector<ChangeRow> rows = {Change('U', 5), Change('U', 50), Change('U', 7)};
-  const std::vector<SlotStart> starts = {{.base = BaseVersion{true, 30, 3}, .deleted_from_micros = {}}};
+  const std::vector<SlotStart> starts = {
+      {.base = BaseVersion{true, 30, 3}, .deleted_from_micros = {}}};
   const FoldResult result = FoldChanges(rows, starts, {.history = true});
   EXPECT_EQ(result.changes[0].from_micros, 30);
   EXPECT_EQ(result.changes[1].from_micros, 50);
@@ -50,7 +51,8 @@ TEST(FoldTest, FromNeverGoesBackBeforeTheVersionItFollows) {
 
 TEST(FoldTest, HardDeleteEndsTheChainOnlyWithoutHistory) {
   const std::vector<ChangeRow> rows = {Change('D', 40), Change('I', 7, 9)};
-  const std::vector<SlotStart> starts = {{.base = BaseVersion{true, 30, 3}, .deleted_from_micros = {}}};
+  const std::vector<SlotStart> starts = {
+      {.base = BaseVersion{true, 30, 3}, .deleted_from_micros = {}}};
   EXPECT_EQ(FoldChanges(rows, starts, {}).changes[1].from_micros, 7);
   EXPECT_EQ(FoldChanges(rows, starts, {.history = true}).changes[1].from_micros, 40);
   EXPECT_EQ(FoldChanges(rows, starts, {.soft_delete = true}).changes[1].from_micros, 40);
@@ -60,7 +62,8 @@ TEST(FoldTest, HardDeleteEndsTheChainOnlyWithoutHistory) {
 TEST(FoldTest, DeleteShowsTheValuesOfThePreviousVersion) {
   const std::vector<ChangeRow> rows = {Change('U', 1), Change('D', 2), Change('I', 3),
                                        Change('D', 4)};
-  const std::vector<SlotStart> starts = {{.base = BaseVersion{true, 0, 0}, .deleted_from_micros = {}}};
+  const std::vector<SlotStart> starts = {
+      {.base = BaseVersion{true, 0, 0}, .deleted_from_micros = {}}};
   const FoldResult result = FoldChanges(rows, starts, {.history = true});
   EXPECT_EQ(result.changes[1].values_row, 0U);
   EXPECT_EQ(result.changes[3].values_row, 2U);
@@ -192,8 +195,8 @@ struct Tables {
     if (destination == Destination::kNowhere) {
       return;
     }
-    const int64_t shown = change.values_row == kValuesOfBase ? bases.at(key).values
-                                                             : values[change.values_row];
+    const int64_t shown =
+        change.values_row == kValuesOfBase ? bases.at(key).values : values[change.values_row];
     const char operation = static_cast<char>(change.operation);
     if (destination == Destination::kCurrent) {
       current[key] = {operation, change.from_micros, change.inserted_micros, shown};

@@ -82,11 +82,10 @@ Result<PartitionField> ParsePartitionField(std::string_view expression, const Sc
   if (!type.ok()) {
     return type.status().WithContext(fmt::format("partition_by \"{}\"", expression));
   }
-  return PartitionField{
-      .source_id = source->id,
-      .field_id = 0,
-      .name = iceberg::DefaultPartitionFieldName(source->name, transform),
-      .transform = std::move(transform)};
+  return PartitionField{.source_id = source->id,
+                        .field_id = 0,
+                        .name = iceberg::DefaultPartitionFieldName(source->name, transform),
+                        .transform = std::move(transform)};
 }
 
 // The internal spec's field, which every later spec starts with.
@@ -178,8 +177,8 @@ Result<iceberg::SortOrder> ParseSortBy(const std::vector<std::string>& expressio
     const std::string_view last =
         space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
     if (last == "desc" || last == "asc") {
-      field.direction = last == "desc" ? iceberg::SortDirection::kDescending
-                                       : iceberg::SortDirection::kAscending;
+      field.direction =
+          last == "desc" ? iceberg::SortDirection::kDescending : iceberg::SortDirection::kAscending;
       text = Trim(text.substr(0, space));
     }
     field.null_order = field.direction == iceberg::SortDirection::kAscending
@@ -204,8 +203,8 @@ Status CheckKeyColumns(const TableSpec& spec, const Schema& users) {
       return Status::InvalidArgument(
           fmt::format("table {}: key column {} is not among its columns", spec.name, key));
     }
-    const bool inexact = field->type.id == iceberg::TypeId::kFloat ||
-                         field->type.id == iceberg::TypeId::kDouble;
+    const bool inexact =
+        field->type.id == iceberg::TypeId::kFloat || field->type.id == iceberg::TypeId::kDouble;
     if (inexact || field->type.is_nested()) {
       return Status::InvalidArgument(
           fmt::format("table {}: column {} of type {} cannot be a key: engines do not agree when "
@@ -236,8 +235,7 @@ Result<iceberg::TableMetadata> NewInternalTable(const TableSpec& spec, const Sch
   for (const auto& [name, value] : spec.table_properties) {
     table.properties[name] = value;
   }
-  TARN_ASSIGN_OR_RETURN(iceberg::TableMetadata metadata,
-                        iceberg::MakeTableMetadata(table, now_ms));
+  TARN_ASSIGN_OR_RETURN(iceberg::TableMetadata metadata, iceberg::MakeTableMetadata(table, now_ms));
   TARN_ASSIGN_OR_RETURN(const std::vector<PartitionField> fields,
                         ParsePartitionBy(spec.partition_by, metadata.CurrentSchema()));
   if (!fields.empty()) {

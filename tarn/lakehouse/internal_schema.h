@@ -40,8 +40,7 @@ Result<iceberg::SortOrder> ParseSortBy(const std::vector<std::string>& expressio
 /// Everything of a new table but its files. In append mode there is no hdr__partition value: rows
 /// carry NULL there, and the only spec has the user's fields.
 /// Errors: kInvalidArgument for keys, partition fields or sort columns that do not fit the columns.
-Result<iceberg::TableMetadata> NewInternalTable(const TableSpec& spec,
-                                                const iceberg::Schema& users,
+Result<iceberg::TableMetadata> NewInternalTable(const TableSpec& spec, const iceberg::Schema& users,
                                                 std::string_view location,
                                                 std::string_view table_uuid, int64_t now_ms);
 

@@ -67,8 +67,7 @@ uint64_t KeyBatch::HashPrefix(int64_t row) const {
 }
 
 bool KeyBatch::EqualValues(const Column& a, int64_t row, const Column& b, int64_t other_row) {
-  const bool null_a =
-      a.validity != nullptr && !arrow::bit_util::GetBit(a.validity, a.offset + row);
+  const bool null_a = a.validity != nullptr && !arrow::bit_util::GetBit(a.validity, a.offset + row);
   const bool null_b =
       b.validity != nullptr && !arrow::bit_util::GetBit(b.validity, b.offset + other_row);
   if (null_a || null_b) {

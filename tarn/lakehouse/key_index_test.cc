@@ -45,8 +45,8 @@ TEST(KeyIndexTest, EqualHashesOfDifferentKeysStayApart) {
 }
 
 TEST(KeyIndexTest, NullIsAKeyOfItsOwn) {
-  ASSERT_OK_AND_ASSIGN(const auto batch,
-                       KeyBatch::Make(Hashes({1, 1, 1}), {Texts({std::nullopt, "", std::nullopt})}));
+  ASSERT_OK_AND_ASSIGN(const auto batch, KeyBatch::Make(Hashes({1, 1, 1}),
+                                                        {Texts({std::nullopt, "", std::nullopt})}));
   KeyIndex index;
   EXPECT_EQ(index.FindOrAdd(batch, 0), 0U);
   EXPECT_EQ(index.FindOrAdd(batch, 1), 1U);
@@ -56,10 +56,9 @@ TEST(KeyIndexTest, NullIsAKeyOfItsOwn) {
 TEST(KeyIndexTest, FindsKeysOfOtherBatchesAlsoInSlices) {
   ASSERT_OK_AND_ASSIGN(const auto first,
                        KeyBatch::Make(Hashes({1, 2}), {Longs({10, 20}), Texts({"x", "yy"})}));
-  ASSERT_OK_AND_ASSIGN(
-      const auto second,
-      KeyBatch::Make(Hashes({9, 2, 3})->Slice(1),
-                     {Longs({0, 20, 30})->Slice(1), Texts({"no", "yy", "z"})->Slice(1)}));
+  ASSERT_OK_AND_ASSIGN(const auto second, KeyBatch::Make(Hashes({9, 2, 3})->Slice(1),
+                                                         {Longs({0, 20, 30})->Slice(1),
+                                                          Texts({"no", "yy", "z"})->Slice(1)}));
   KeyIndex index;
   index.FindOrAdd(first, 0);
   index.FindOrAdd(first, 1);

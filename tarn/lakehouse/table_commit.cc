@@ -51,11 +51,10 @@ struct Attempt {
   iceberg::PreparedSnapshot prepared;
 };
 
-Result<std::unique_ptr<Attempt>> Prepare(catalog::Catalog& catalog,
-                                         iceberg::SnapshotUpdate update,
+Result<std::unique_ptr<Attempt>> Prepare(catalog::Catalog& catalog, iceberg::SnapshotUpdate update,
                                          const iceberg::TableMetadata& base, Timestamp now) {
-  auto attempt = std::unique_ptr<Attempt>(new Attempt{
-      {std::move(update), {catalog.deps().warehouse, catalog.manifest_cache()}}, {}});
+  auto attempt = std::unique_ptr<Attempt>(
+      new Attempt{{std::move(update), {catalog.deps().warehouse, catalog.manifest_cache()}}, {}});
   Result<iceberg::PreparedSnapshot> prepared = attempt->producer.Prepare(base, ToMillis(now));
   if (!prepared.ok()) {
     attempt->producer.CleanUp(nullptr);
@@ -95,8 +94,8 @@ Result<TableCommitted> TryCommit(catalog::Catalog& catalog, const TableCommitReq
   committed.snapshot_id = internal->prepared.snapshot.snapshot_id;
   const std::string uuid = committed.before.metadata->table_uuid;
   CrashPoint("lakehouse-before-commit");
-  Result<std::vector<catalog::LoadedTable>> tables = catalog.CommitTables(
-      changes, [&](metastore::SqlTransaction& sql) -> Status {
+  Result<std::vector<catalog::LoadedTable>> tables =
+      catalog.CommitTables(changes, [&](metastore::SqlTransaction& sql) -> Status {
         TARN_RETURN_IF_ERROR(WriteInputs(sql, uuid, committed.snapshot_id, request.inputs));
         return request.also ? request.also(sql) : Status::Ok();
       });

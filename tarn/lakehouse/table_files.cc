@@ -74,8 +74,9 @@ Result<TableFiles> ListTableFiles(storage::ObjectStore& store, iceberg::Manifest
     } else if (partition == kPriorPartition) {
       files.prior.push_back(std::move(task));
     } else if (partition != kReloadPartition) {
-      return Status::Corruption(fmt::format("{}: hdr__partition is \"{}\", which tarn does not write",
-                                            task.file.file_path, partition));
+      return Status::Corruption(
+          fmt::format("{}: hdr__partition is \"{}\", which tarn does not write",
+                      task.file.file_path, partition));
     }
   }
   std::sort(files.changes.begin(), files.changes.end(),
@@ -101,9 +102,9 @@ Result<std::vector<int64_t>> DeletedPositions(storage::ObjectStore& store,
   std::vector<iceberg::DataFile> files;
   for (const iceberg::DeleteFilePtr& deletes : task.deletes) {
     if (deletes->file.content != iceberg::DataFileContent::kPositionDeletes) {
-      return Status::Unimplemented(fmt::format(
-          "{} has equality deletes ({}): this table was written by someone else",
-          task.file.file_path, deletes->file.file_path));
+      return Status::Unimplemented(
+          fmt::format("{} has equality deletes ({}): this table was written by someone else",
+                      task.file.file_path, deletes->file.file_path));
     }
     files.push_back(deletes->file);
   }

@@ -19,8 +19,8 @@ CREATE INDEX lakehouse_input_by_table ON lakehouse_input (table_uuid, dataset, i
 
 std::vector<metastore::Migration> Migrations() { return {{"lakehouse", 1, std::string(kSchema)}}; }
 
-Status WriteInputs(metastore::SqlTransaction& sql, std::string_view table_uuid,
-                   int64_t snapshot_id, const std::vector<ConsumedInput>& inputs) {
+Status WriteInputs(metastore::SqlTransaction& sql, std::string_view table_uuid, int64_t snapshot_id,
+                   const std::vector<ConsumedInput>& inputs) {
   for (const ConsumedInput& input : inputs) {
     TARN_RETURN_IF_ERROR(sql.Execute(
         "INSERT INTO lakehouse_input (table_uuid, snapshot_id, dataset, transaction_rid) VALUES "

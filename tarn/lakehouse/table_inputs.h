@@ -24,11 +24,10 @@ struct ConsumedInput {
 /// Rows of older snapshots that are kept, for looking back.
 inline constexpr int64_t kInputRowsKept = 1000;
 
-Status WriteInputs(metastore::SqlTransaction& sql, std::string_view table_uuid,
-                   int64_t snapshot_id, const std::vector<ConsumedInput>& inputs);
+Status WriteInputs(metastore::SqlTransaction& sql, std::string_view table_uuid, int64_t snapshot_id,
+                   const std::vector<ConsumedInput>& inputs);
 /// Nothing when the table has read nothing of the dataset.
 Result<std::optional<std::string>> FindInput(metastore::SqlTransaction& sql,
-                                             std::string_view table_uuid,
-                                             std::string_view dataset);
+                                             std::string_view table_uuid, std::string_view dataset);
 
 }  // namespace tarn::lakehouse

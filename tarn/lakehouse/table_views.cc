@@ -29,8 +29,8 @@ iceberg::SchemaField Optional(int32_t id, std::string_view name, iceberg::Type t
 
 iceberg::SchemaField Header(const iceberg::Schema& internal, HeaderColumn column) {
   const iceberg::SchemaField* field = internal.FindField(Spec(column).field_id);
-  return field != nullptr ? *field : Optional(Spec(column).field_id, Name(column),
-                                              iceberg::Type::String());
+  return field != nullptr ? *field
+                          : Optional(Spec(column).field_id, Name(column), iceberg::Type::String());
 }
 
 }  // namespace
@@ -45,9 +45,8 @@ ViewShape ShapeOf(const TableSpec& spec, const iceberg::Schema& internal) {
 
 Result<std::string> TableViewSql(const TableSpec& spec, const iceberg::Schema& internal,
                                  TableView view, SqlDialect dialect) {
-  const std::string table =
-      fmt::format("{}.{}", QuoteIdentifier(dialect, spec.internal_schema),
-                  QuoteIdentifier(dialect, spec.internal_name()));
+  const std::string table = fmt::format("{}.{}", QuoteIdentifier(dialect, spec.internal_schema),
+                                        QuoteIdentifier(dialect, spec.internal_name()));
   const ViewShape shape = ShapeOf(spec, internal);
   if (spec.mode == Mode::kAppend) {
     const ViewSources sources{.current = table, .changes = {}, .prior = {}};
@@ -80,8 +79,8 @@ iceberg::Schema TableViewSchema(const iceberg::Schema& internal, TableView view)
 }
 
 Result<iceberg::ViewMetadata> MakeTableView(const TableSpec& spec,
-                                            const iceberg::TableMetadata& internal,
-                                            TableView view, const iceberg::ViewMetadata* previous,
+                                            const iceberg::TableMetadata& internal, TableView view,
+                                            const iceberg::ViewMetadata* previous,
                                             const std::string& view_uuid, int64_t now_ms) {
   iceberg::ViewVersion version;
   version.schema_id = iceberg::kLastAdded;
@@ -89,8 +88,7 @@ Result<iceberg::ViewMetadata> MakeTableView(const TableSpec& spec,
   version.version_id = previous == nullptr ? 1 : previous->current_version_id + 1;
   version.default_namespace = {spec.external_schema};
   version.summary["engine-name"] = "tarn";
-  for (const SqlDialect dialect :
-       {SqlDialect::kSpark, SqlDialect::kTrino, SqlDialect::kDuckDb}) {
+  for (const SqlDialect dialect : {SqlDialect::kSpark, SqlDialect::kTrino, SqlDialect::kDuckDb}) {
     TARN_ASSIGN_OR_RETURN(std::string sql,
                           TableViewSql(spec, internal.CurrentSchema(), view, dialect));
     version.representations.push_back({.type = "sql",
@@ -106,8 +104,8 @@ Result<iceberg::ViewMetadata> MakeTableView(const TableSpec& spec,
   }
   updates.emplace_back(iceberg::table_update::AddSchema{
       .schema = TableViewSchema(internal.CurrentSchema(), view), .last_column_id = {}});
-  updates.emplace_back(iceberg::table_update::SetProperties{
-      .updates = FormatOrigin(OriginOf(spec, view))});
+  updates.emplace_back(
+      iceberg::table_update::SetProperties{.updates = FormatOrigin(OriginOf(spec, view))});
   updates.emplace_back(iceberg::view_update::AddViewVersion{.version = std::move(version)});
   updates.emplace_back(
       iceberg::view_update::SetCurrentViewVersion{.version_id = iceberg::kLastAdded});

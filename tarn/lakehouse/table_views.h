@@ -21,8 +21,8 @@ iceberg::Schema TableViewSchema(const iceberg::Schema& internal, TableView view)
 
 /// Metadata of a view of a table; `previous` keeps its identity and its versions (null = new).
 Result<iceberg::ViewMetadata> MakeTableView(const TableSpec& spec,
-                                            const iceberg::TableMetadata& internal,
-                                            TableView view, const iceberg::ViewMetadata* previous,
+                                            const iceberg::TableMetadata& internal, TableView view,
+                                            const iceberg::ViewMetadata* previous,
                                             const std::string& view_uuid, int64_t now_ms);
 
 /// The shape of the views of a table with these columns.

@@ -102,10 +102,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> TableWriter::WithPartitionColumn(
         partition_column_,
         arrow::MakeArrayFromScalar(arrow::StringScalar(options_.partition), rows->num_rows()));
   }
-  TARN_ASSIGN_OR_RETURN(
-      std::shared_ptr<arrow::RecordBatch> widened,
-      rows->AddColumn(0, std::string(Name(HeaderColumn::kPartition)),
-                      partition_column_->Slice(0, rows->num_rows())));
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::RecordBatch> widened,
+                        rows->AddColumn(0, std::string(Name(HeaderColumn::kPartition)),
+                                        partition_column_->Slice(0, rows->num_rows())));
   return widened;
 }
 
@@ -177,9 +176,9 @@ Status TableWriter::FlushGroup(Group& group) {
                         Concatenate(group.pending));
   group.pending.clear();
   group.pending_bytes = 0;
-  TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> sorted,
-                        SortBatch(joined, options_.metadata->DefaultSortOrder(),
-                                  options_.metadata->CurrentSchema()));
+  TARN_ASSIGN_OR_RETURN(
+      const std::shared_ptr<arrow::RecordBatch> sorted,
+      SortBatch(joined, options_.metadata->DefaultSortOrder(), options_.metadata->CurrentSchema()));
   TARN_RETURN_IF_ERROR(WriteRows(group, sorted));
   return FinishFile(group);  // Each file is one sorted run.
 }
@@ -190,7 +189,7 @@ Status TableWriter::WriteRows(Group& group, const std::shared_ptr<arrow::RecordB
   }
   TARN_RETURN_IF_ERROR(group.file->writer->Write(*rows));
   return group.file->writer->size_bytes() >= options_.target_bytes ? FinishFile(group)
-                                                                    : Status::Ok();
+                                                                   : Status::Ok();
 }
 
 Status TableWriter::OpenFileOf(Group& group, const arrow::Schema& rows) {
@@ -211,8 +210,8 @@ Status TableWriter::OpenFileOf(Group& group, const arrow::Schema& rows) {
   TARN_ASSIGN_OR_RETURN(const std::string key, storage::KeyOf(deps_.store, file.file_path));
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,
                         deps_.store.OpenWriter(key, storage::WriteMode::kPutIfAbsent));
-  TARN_ASSIGN_OR_RETURN(file.writer, format::ParquetWriter::Open(std::move(object),
-                                                                 arrow::schema(fields), {}));
+  TARN_ASSIGN_OR_RETURN(file.writer,
+                        format::ParquetWriter::Open(std::move(object), arrow::schema(fields), {}));
   group.file = std::move(file);
   return Status::Ok();
 }
@@ -236,15 +235,14 @@ Status TableWriter::FinishFile(Group& group) {
   if (options_.sort == SortRows::kByTableOrder && metadata.default_sort_order_id != 0) {
     options.sort_order_id = metadata.default_sort_order_id;
   }
-  options.metrics = iceberg::MetricsConfig::From(metadata.properties, metadata.CurrentSchema(),
-                                                 sort_columns);
+  options.metrics =
+      iceberg::MetricsConfig::From(metadata.properties, metadata.CurrentSchema(), sort_columns);
   // Identifiers are told apart by their last digits only.
   for (const HeaderColumn column : {HeaderColumn::kChangeIdentifier, HeaderColumn::kKeyHash}) {
     options.metrics.columns[Spec(column).field_id] = {iceberg::MetricsMode::Kind::kFull, 0};
   }
-  TARN_ASSIGN_OR_RETURN(
-      iceberg::DataFile data_file,
-      iceberg::MakeDataFile(metadata.CurrentSchema(), statistics, options));
+  TARN_ASSIGN_OR_RETURN(iceberg::DataFile data_file,
+                        iceberg::MakeDataFile(metadata.CurrentSchema(), statistics, options));
   finished_.push_back(std::move(data_file));
   return Status::Ok();
 }

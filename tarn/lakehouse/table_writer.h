@@ -31,7 +31,7 @@ struct TableWriterOptions {
   SortRows sort = SortRows::kNo;
   int64_t target_bytes = 256LL << 20;
   int64_t sort_buffer_bytes = 128LL << 20;  // Rows sorted together, over all open partitions.
-  size_t open_files_max = 64;  // Beyond it the largest open file is finished first.
+  size_t open_files_max = 64;               // Beyond it the largest open file is finished first.
 };
 
 struct TableWriterDeps {

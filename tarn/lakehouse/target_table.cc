@@ -66,8 +66,8 @@ bool TargetTable::exists() const { return objects_->internal.has_value(); }
 
 Result<std::unique_ptr<TargetTable>> TargetTable::Open(TableSpec spec, TargetPlace place,
                                                        catalog::Catalog& catalog) {
-  auto table = std::unique_ptr<TargetTable>(
-      new TargetTable(std::move(spec), std::move(place), catalog));
+  auto table =
+      std::unique_ptr<TargetTable>(new TargetTable(std::move(spec), std::move(place), catalog));
   TARN_RETURN_IF_ERROR(table->FindObjects());
   return table;
 }
@@ -75,8 +75,7 @@ Result<std::unique_ptr<TargetTable>> TargetTable::Open(TableSpec spec, TargetPla
 Status TargetTable::FindObjects() {
   Objects found;
   const auto find = [](metastore::SqlTransaction& sql, const Rid& project,
-                       const std::string& folder,
-                       Rid& folder_rid) -> Result<bool> {
+                       const std::string& folder, Rid& folder_rid) -> Result<bool> {
     TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node,
                           tree::FindChild(sql, project, folder));
     if (!node) {
@@ -89,29 +88,27 @@ Status TargetTable::FindObjects() {
     return true;
   };
   TARN_RETURN_IF_ERROR(catalog_.deps().database.Read([&](metastore::SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(const bool internal, find(sql, place_.project, spec_.internal_schema,
-                                                    found.internal_folder));
+    TARN_ASSIGN_OR_RETURN(const bool internal,
+                          find(sql, place_.project, spec_.internal_schema, found.internal_folder));
     if (internal) {
-      TARN_ASSIGN_OR_RETURN(found.internal, catalog::FindObject(sql, found.internal_folder,
-                                                                spec_.internal_name()));
+      TARN_ASSIGN_OR_RETURN(found.internal,
+                            catalog::FindObject(sql, found.internal_folder, spec_.internal_name()));
     }
-    TARN_ASSIGN_OR_RETURN(const bool external, find(sql, place_.project, spec_.external_schema,
-                                                    found.external_folder));
+    TARN_ASSIGN_OR_RETURN(const bool external,
+                          find(sql, place_.project, spec_.external_schema, found.external_folder));
     if (external) {
       const Rid& folder = found.external_folder;
       TARN_ASSIGN_OR_RETURN(found.current_view, catalog::FindObject(sql, folder, spec_.name));
       TARN_ASSIGN_OR_RETURN(found.history_view,
                             catalog::FindObject(sql, folder, spec_.history_name()));
-      TARN_ASSIGN_OR_RETURN(found.applied,
-                            catalog::FindObject(sql, folder, spec_.applied_name()));
+      TARN_ASSIGN_OR_RETURN(found.applied, catalog::FindObject(sql, folder, spec_.applied_name()));
     }
     return Status::Ok();
   }));
   if (!found.internal && (found.current_view || found.history_view || found.applied)) {
     return Status::AlreadyExists(
         fmt::format("schema {} already has a table or view named {}, {} or {}",
-                    spec_.external_schema, spec_.name, spec_.history_name(),
-                    spec_.applied_name()));
+                    spec_.external_schema, spec_.name, spec_.history_name(), spec_.applied_name()));
   }
   *objects_ = std::move(found);
   return Status::Ok();
@@ -171,7 +168,7 @@ Status TargetTable::Create(const iceberg::Schema& users) {
   const std::string uuid = deps.uuids.NextV7().ToString();
   TARN_ASSIGN_OR_RETURN(const iceberg::TableMetadata internal,
                         NewInternalTable(spec_, users, location(uuid), uuid, now_ms));
-  std::vector<catalog::NewObject> objects;
+  std::vector<catalog::ObjectDefinition> objects;
   const auto add = [&](const std::string& name, catalog::ObjectKind kind,
                        const std::string& object_uuid, std::string metadata_location) {
     objects.push_back({.kind = kind,
@@ -198,9 +195,8 @@ Status TargetTable::Create(const iceberg::Schema& users) {
   }
   if (merge && spec_.publish == Publish::kApplied) {
     const std::string applied_uuid = deps.uuids.NextV7().ToString();
-    TARN_ASSIGN_OR_RETURN(
-        const iceberg::TableMetadata applied,
-        NewAppliedTable(internal, location(applied_uuid), applied_uuid, now_ms));
+    TARN_ASSIGN_OR_RETURN(const iceberg::TableMetadata applied,
+                          NewAppliedTable(internal, location(applied_uuid), applied_uuid, now_ms));
     TARN_ASSIGN_OR_RETURN(std::string applied_location, catalog_.WriteFirst(applied));
     add(spec_.applied_name(), catalog::ObjectKind::kTable, applied_uuid,
         std::move(applied_location));
@@ -238,9 +234,9 @@ Result<iceberg::SchemaUpdate> PlanColumns(const iceberg::TableMetadata& metadata
       TARN_RETURN_IF_ERROR(update.WidenColumn(field.name, field.type));
     } else if (known->type.id != field.type.id &&
                !iceberg::IsPromotionAllowed(field.type, known->type, metadata.format_version)) {
-      return Status::InvalidArgument(
-          fmt::format("column {} is {} in the table and {} in the rows", field.name,
-                      iceberg::FormatType(known->type), iceberg::FormatType(field.type)));
+      return Status::InvalidArgument(fmt::format("column {} is {} in the table and {} in the rows",
+                                                 field.name, iceberg::FormatType(known->type),
+                                                 iceberg::FormatType(field.type)));
     }
   }
   return update;
@@ -263,10 +259,9 @@ Result<std::vector<catalog::PointerMove>> TargetTable::RemakeViews(
       return Status::Ok();
     }
     TARN_ASSIGN_OR_RETURN(const catalog::LoadedView old, catalog_.LoadView(object->rid));
-    TARN_ASSIGN_OR_RETURN(
-        const iceberg::ViewMetadata metadata,
-        MakeTableView(spec_, internal, view, old.metadata.get(), old.metadata->view_uuid,
-                      ToMillis(deps.clock.Now())));
+    TARN_ASSIGN_OR_RETURN(const iceberg::ViewMetadata metadata,
+                          MakeTableView(spec_, internal, view, old.metadata.get(),
+                                        old.metadata->view_uuid, ToMillis(deps.clock.Now())));
     TARN_ASSIGN_OR_RETURN(std::string location, catalog_.WriteFirst(metadata));
     moves.push_back({.rid = object->rid,
                      .expected_location = old.object.metadata_location,
@@ -339,9 +334,8 @@ Result<iceberg::DataFile> TargetTable::WriteAssetState(const iceberg::TableMetad
     columns.push_back(std::move(array));
     return Status::Ok();
   };
-  TARN_RETURN_IF_ERROR(add_time(state.apply_identifier.empty()
-                                    ? HeaderColumn::kInsertedTimestamp
-                                    : HeaderColumn::kModifiedTimestamp));
+  TARN_RETURN_IF_ERROR(add_time(state.apply_identifier.empty() ? HeaderColumn::kInsertedTimestamp
+                                                               : HeaderColumn::kModifiedTimestamp));
   TARN_RETURN_IF_ERROR(add_text(HeaderColumn::kApplyChangeIdentifier, state.apply_identifier));
   TARN_RETURN_IF_ERROR(add_text(HeaderColumn::kCopyChangeIdentifier, state.copy_identifier));
   TableWriterOptions options;
@@ -381,8 +375,8 @@ Result<int64_t> TargetTable::CommitAppend(AppendCommit append) {
     SnapshotPair pair;
     pair.internal.operation = iceberg::SnapshotOperation::kAppend;
     pair.internal.added_data_files = files;
-    pair.internal.summary = SummaryFor(append.written.last.change_number,
-                                       SummaryOf(base, kApplyIdentifierKey), copied);
+    pair.internal.summary =
+        SummaryFor(append.written.last.change_number, SummaryOf(base, kApplyIdentifierKey), copied);
     for (const ConsumedInput& input : append.inputs) {
       pair.internal.summary[std::string(kInputKeyPrefix) + input.dataset] = input.transaction;
     }
@@ -409,9 +403,8 @@ Result<TableFiles> ListUnapplied(catalog::Catalog& catalog, const catalog::Loade
                         ListTableFiles(catalog.deps().warehouse, catalog.manifest_cache(),
                                        *table.metadata, std::nullopt));
   const std::string applied = SummaryOf(*table.metadata, kApplyIdentifierKey);
-  std::erase_if(files.changes, [&](const FileScanTask& task) {
-    return LowestIdentifier(task.file) <= applied;
-  });
+  std::erase_if(files.changes,
+                [&](const FileScanTask& task) { return LowestIdentifier(task.file) <= applied; });
   return files;
 }
 
@@ -432,9 +425,8 @@ Result<UnappliedWork> TargetTable::ReadUnapplied() {
     const std::string* lowest = files.changes.front().file.lower_bounds.Find(
         Spec(HeaderColumn::kInsertedTimestamp).field_id);
     if (lowest != nullptr) {
-      TARN_ASSIGN_OR_RETURN(
-          const iceberg::Literal micros,
-          iceberg::DecodeLiteral(iceberg::Type::TimestampTz(), *lowest));
+      TARN_ASSIGN_OR_RETURN(const iceberg::Literal micros,
+                            iceberg::DecodeLiteral(iceberg::Type::TimestampTz(), *lowest));
       work.oldest = FromMicros(micros.AsLong());
     }
   }

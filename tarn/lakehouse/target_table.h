@@ -27,8 +27,8 @@ struct TargetPlace {
 
 /// Where a table stands. Read from the summary of its current snapshot.
 struct TableProgress {
-  ChangeIdentifier last;           // Of the newest change appended.
-  std::string apply_identifier;    // Newest change applied; empty before the first apply.
+  ChangeIdentifier last;         // Of the newest change appended.
+  std::string apply_identifier;  // Newest change applied; empty before the first apply.
   std::optional<int64_t> snapshot_id;
   int64_t schema_id = 0;
 };

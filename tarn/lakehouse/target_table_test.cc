@@ -16,8 +16,6 @@
 #include "tarn/lakehouse/table_files.h"
 #include "tarn/metastore/sqlite_database.h"
 #include "tarn/storage/memory_store.h"
-#include "tarn/access/bootstrap.h"
-#include "tarn/access/schema.h"
 #include "test/support/matchers.h"
 #include "test/support/temporary_directory.h"
 
@@ -40,8 +38,7 @@ class World {
     database_ = std::move(opened).value();
     std::vector<metastore::Migration> migrations;
     for (const std::vector<metastore::Migration>& room :
-         {access::Migrations(), tree::Migrations(), catalog::Migrations(),
-          lakehouse::Migrations()}) {
+         {tree::Migrations(), catalog::Migrations(), lakehouse::Migrations()}) {
       migrations.insert(migrations.end(), room.begin(), room.end());
     }
     TARN_CHECK(database_->Migrate(migrations).ok());
@@ -52,8 +49,7 @@ class World {
                    })
                    .ok());
     catalog_ = std::make_unique<catalog::Catalog>(
-        catalog::CatalogOptions{},
-        catalog::CatalogDeps{*database_, store_, tree_, uuids_, clock_});
+        catalog::CatalogOptions{}, catalog::CatalogDeps{*database_, store_, tree_, uuids_, clock_});
   }
 
   std::unique_ptr<TargetTable> OpenTarget(const TableSpec& spec) {
@@ -143,11 +139,10 @@ Result<std::vector<StoredRow>> ReadRows(World& world, const iceberg::Schema& sch
                           DeletedPositions(world.store(), task));
     TARN_ASSIGN_OR_RETURN(
         const std::unique_ptr<FileRows> reader,
-        FileRows::Open(world.store(),
-                       {.file_path = task.file.file_path,
-                        .schema = &schema,
-                        .columns = {"id", "v", "hdr__operation", "hdr__from_timestamp",
-                                    "hdr__to_timestamp"}}));
+        FileRows::Open(world.store(), {.file_path = task.file.file_path,
+                                       .schema = &schema,
+                                       .columns = {"id", "v", "hdr__operation",
+                                                   "hdr__from_timestamp", "hdr__to_timestamp"}}));
     while (true) {
       TARN_ASSIGN_OR_RETURN(const FileRowsBatch batch, reader->Next());
       if (batch.rows == nullptr) {

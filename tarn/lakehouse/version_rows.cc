@@ -125,10 +125,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(
   }
   const arrow::Int64Array indices(static_cast<int64_t>(rows.size()),
                                   arrow::Buffer::Wrap(rows.data(), rows.size()));
-  TARN_ASSIGN_OR_RETURN(
-      const arrow::Datum taken,
-      arrow::compute::Take(arrow::Datum(batch), arrow::Datum(indices.data()),
-                           arrow::compute::TakeOptions::NoBoundsCheck()));
+  TARN_ASSIGN_OR_RETURN(const arrow::Datum taken,
+                        arrow::compute::Take(arrow::Datum(batch), arrow::Datum(indices.data()),
+                                             arrow::compute::TakeOptions::NoBoundsCheck()));
   return taken.record_batch();
 }
 

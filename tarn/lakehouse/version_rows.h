@@ -21,11 +21,11 @@ struct VersionRow {
   int64_t source_row = 0;  // In the batch of values.
   char operation = 'I';
   int64_t from_micros = 0;
-  int64_t to_micros = kNoTimeMicros;  // Prior only.
-  int64_t inserted_micros = kNoTimeMicros;            // Current only.
-  int64_t modified_micros = kNoTimeMicros;            // Current only.
-  int64_t was_current_from_micros = kNoTimeMicros;    // Prior only.
-  int64_t was_current_to_micros = kNoTimeMicros;      // Prior only.
+  int64_t to_micros = kNoTimeMicros;                // Prior only.
+  int64_t inserted_micros = kNoTimeMicros;          // Current only.
+  int64_t modified_micros = kNoTimeMicros;          // Current only.
+  int64_t was_current_from_micros = kNoTimeMicros;  // Prior only.
+  int64_t was_current_to_micros = kNoTimeMicros;    // Prior only.
 };
 
 /// `values`: hdr__key_hash and the user columns; its other header columns are left out.

@@ -55,9 +55,10 @@ class ViewText {
       case SqlDialect::kTrino:
         break;
     }
-    return fmt::format("{} AS b LEFT JOIN (SELECT DISTINCT {}, 1 AS hdr__x_met FROM {} AS k) AS t "
-                       "ON {} WHERE t.hdr__x_met IS NULL AND ",
-                       left, Keys("k"), right_relation, SameKey("b", "t"));
+    return fmt::format(
+        "{} AS b LEFT JOIN (SELECT DISTINCT {}, 1 AS hdr__x_met FROM {} AS k) AS t "
+        "ON {} WHERE t.hdr__x_met IS NULL AND ",
+        left, Keys("k"), right_relation, SameKey("b", "t"));
   }
 
   // "PARTITION BY keys ORDER BY order" of window functions.
@@ -176,15 +177,14 @@ std::string PriorRowsSql(const ViewText& text, const ViewSources& sources) {
 }
 
 std::string CurrentRowSelect(const ViewText& text, std::string_view no_time) {
-  return SelectHistory(
-      {.alias = "b",
-       .to = fmt::format("CASE WHEN b.{} THEN {} ELSE b.hdr__from_timestamp END", kNotDeleted,
-                         no_time),
-       .store = "'CURRENT'",
-       .operation = "b.hdr__operation",
-       .was_from = "b.hdr__modified_timestamp",
-       .was_to = std::string(no_time)},
-      text.Users("b"));
+  return SelectHistory({.alias = "b",
+                        .to = fmt::format("CASE WHEN b.{} THEN {} ELSE b.hdr__from_timestamp END",
+                                          kNotDeleted, no_time),
+                        .store = "'CURRENT'",
+                        .operation = "b.hdr__operation",
+                        .was_from = "b.hdr__modified_timestamp",
+                        .was_to = std::string(no_time)},
+                       text.Users("b"));
 }
 
 std::string SupersededRowsSql(const ViewText& text, const ViewSources& sources,
@@ -215,8 +215,8 @@ std::string VersionUsers(const ViewText& text, const ViewShape& shape) {
   return users;
 }
 
-std::string VersionRowsSql(const ViewText& text, const ViewShape& shape,
-                           const ViewSources& sources, std::string_view no_time) {
+std::string VersionRowsSql(const ViewText& text, const ViewShape& shape, const ViewSources& sources,
+                           std::string_view no_time) {
   const std::string in_current = shape.fold.soft_delete
                                      ? "v.hdr__x_next IS NULL"
                                      : "v.hdr__x_next IS NULL AND v.hdr__operation <> 'D'";
@@ -230,17 +230,17 @@ std::string VersionRowsSql(const ViewText& text, const ViewShape& shape,
               .was_from = std::string(no_time),
               .was_to = std::string(no_time)},
              VersionUsers(text, shape)) +
-         fmt::format("hdr__x_versions AS v LEFT JOIN hdr__x_read AS q ON q.hdr__change_identifier = "
-                     "v.hdr__x_previous AND v.hdr__operation = 'D' LEFT JOIN {} AS b ON {} AND "
-                     "v.hdr__operation = 'D'",
-                     sources.current, text.SameKey("b", "v"));
+         fmt::format(
+             "hdr__x_versions AS v LEFT JOIN hdr__x_read AS q ON q.hdr__change_identifier = "
+             "v.hdr__x_previous AND v.hdr__operation = 'D' LEFT JOIN {} AS b ON {} AND "
+             "v.hdr__operation = 'D'",
+             sources.current, text.SameKey("b", "v"));
 }
 
 }  // namespace
 
 Result<SqlDialect> ParseSqlDialect(std::string_view text) {
-  for (const SqlDialect dialect :
-       {SqlDialect::kDuckDb, SqlDialect::kSpark, SqlDialect::kTrino}) {
+  for (const SqlDialect dialect : {SqlDialect::kDuckDb, SqlDialect::kSpark, SqlDialect::kTrino}) {
     if (text == SqlDialectName(dialect)) {
       return dialect;
     }
@@ -294,9 +294,8 @@ Result<std::string> CurrentViewSql(SqlDialect dialect, const ViewShape& shape,
   for (const std::string& header : shape.view_headers) {
     // A winner of unapplied changes has no from-time of its own before the fold.
     if (header != Name(HeaderColumn::kKeyHash)) {
-      return Status::InvalidArgument(
-          fmt::format("view header {} is not available in this version: only hdr__key_hash is",
-                      header));
+      return Status::InvalidArgument(fmt::format(
+          "view header {} is not available in this version: only hdr__key_hash is", header));
     }
   }
   columns.insert(columns.end(), shape.user_columns.begin(), shape.user_columns.end());
@@ -317,12 +316,11 @@ std::string HistoryViewSql(SqlDialect dialect, const ViewShape& shape, const Vie
     return fmt::format("{} UNION ALL {}{} AS b", PriorRowsSql(text, sources),
                        CurrentRowSelect(text, no_time), sources.current);
   }
-  return fmt::format("{}{} UNION ALL {}{}TRUE UNION ALL {} UNION ALL {}",
-                     VersionsSql(text, shape, sources), PriorRowsSql(text, sources),
-                     CurrentRowSelect(text, no_time),
-                     text.AntiJoin(sources.current, "hdr__x_touched"),
-                     SupersededRowsSql(text, sources, no_time),
-                     VersionRowsSql(text, shape, sources, no_time));
+  return fmt::format(
+      "{}{} UNION ALL {}{}TRUE UNION ALL {} UNION ALL {}", VersionsSql(text, shape, sources),
+      PriorRowsSql(text, sources), CurrentRowSelect(text, no_time),
+      text.AntiJoin(sources.current, "hdr__x_touched"), SupersededRowsSql(text, sources, no_time),
+      VersionRowsSql(text, shape, sources, no_time));
 }
 
 }  // namespace tarn::lakehouse

@@ -24,8 +24,8 @@ Result<std::shared_ptr<arrow::Array>> MakeTexts(const std::vector<DeadLetter>& l
 
 }  // namespace
 
-Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(
-    const std::vector<DeadLetter>& letters, Timestamp landed) {
+Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(const std::vector<DeadLetter>& letters,
+                                                            Timestamp landed) {
   arrow::BinaryBuilder raw;
   arrow::TimestampBuilder times(arrow::timestamp(arrow::TimeUnit::MICRO, "UTC"),
                                 arrow::default_memory_pool());
@@ -42,10 +42,8 @@ Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(
   TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> raw_array, raw.Finish());
   add("raw", std::move(raw_array));
   const std::pair<const char*, TextMember> texts[] = {
-      {"source", &DeadLetter::source},
-      {"position", &DeadLetter::position},
-      {"error_code", &DeadLetter::error_code},
-      {"error_text", &DeadLetter::error_text},
+      {"source", &DeadLetter::source},           {"position", &DeadLetter::position},
+      {"error_code", &DeadLetter::error_code},   {"error_text", &DeadLetter::error_text},
       {"rejected_by", &DeadLetter::rejected_by},
   };
   for (const auto& [name, member] : texts) {
@@ -59,9 +57,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(
 }
 
 Result<dataset::StoredFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
-                                          const dataset::DatasetRid& rejected,
-                                          const std::vector<DeadLetter>& letters,
-                                          Timestamp landed) {
+                                             const dataset::DatasetRid& rejected,
+                                             const std::vector<DeadLetter>& letters,
+                                             Timestamp landed) {
   TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> batch,
                         MakeDeadLetters(letters, landed));
   const Uuid uuid = uuids.NextV7();

@@ -27,14 +27,14 @@ struct DeadLetter {
 };
 
 /// Columns raw, source, position, error_code, error_text, rejected_by, hdr__landed_timestamp.
-Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(
-    const std::vector<DeadLetter>& letters, Timestamp landed);
+Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(const std::vector<DeadLetter>& letters,
+                                                            Timestamp landed);
 
 /// Writes the letters as one Parquet object of the dataset, to be registered with the commit that
 /// they belong to.
 Result<dataset::StoredFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
-                                          const dataset::DatasetRid& rejected,
-                                          const std::vector<DeadLetter>& letters,
-                                          Timestamp landed);
+                                             const dataset::DatasetRid& rejected,
+                                             const std::vector<DeadLetter>& letters,
+                                             Timestamp landed);
 
 }  // namespace tarn::landing

@@ -1,4 +1,4 @@
-// LandingFiles: batches of rows into Parquet objects of the landing dataset, on a thread of its own.
+// LandingFiles: batches of rows into Parquet objects of a landing dataset, on their own thread.
 //
 // Parsing the next rows and encoding the last ones run side by side. A batch whose columns differ
 // from those of the open file starts another file: files of one dataset may have different columns.

@@ -89,9 +89,9 @@ struct LandingRows::State {
   format::JsonSplitter splitter;
   std::unique_ptr<format::JsonColumns> columns;
   DebeziumEnvelope envelope;
-  std::vector<FileSpan> files;     // Of the rows not handed over, in order.
-  std::vector<int64_t> file_rows;  // hdr__file_row of each of them.
-  std::vector<CdcHeader> cdc;      // With an envelope: of each of them.
+  std::vector<FileSpan> files;                       // Of the rows not handed over, in order.
+  std::vector<int64_t> file_rows;                    // hdr__file_row of each of them.
+  std::vector<CdcHeader> cdc;                        // With an envelope: of each of them.
   std::vector<std::pair<int64_t, int64_t>> dropped;  // Ranges of them that do not count.
   std::vector<DeadLetter> letters;
   size_t letters_before_file = 0;
@@ -143,9 +143,8 @@ Status LandingRows::State::Reject(const JsonRecord& record, std::string_view cod
 
 bool LandingRows::State::IsWanted(std::string_view table) const {
   return spec.tables.empty() ||
-         std::any_of(spec.tables.begin(), spec.tables.end(), [&](const std::string& pattern) {
-           return MatchesPattern(pattern, table);
-         });
+         std::any_of(spec.tables.begin(), spec.tables.end(),
+                     [&](const std::string& pattern) { return MatchesPattern(pattern, table); });
 }
 
 Status LandingRows::State::TakeEvent(const JsonRecord& record) {
@@ -167,8 +166,8 @@ Status LandingRows::State::TakeEvent(const JsonRecord& record) {
     ++counts.filtered;
     return Status::Ok();
   }
-  const format::RecordFailure appended = columns->Append(
-      row, {.schema = event.row_schema, .unavailable = event.unavailable});
+  const format::RecordFailure appended =
+      columns->Append(row, {.schema = event.row_schema, .unavailable = event.unavailable});
   if (!appended.ok()) {
     return Reject(record, format::RecordErrorName(appended.code), appended.text);
   }
@@ -184,8 +183,8 @@ Status LandingRows::State::TakeEvent(const JsonRecord& record) {
 
 Status LandingRows::State::TakeRecord(const JsonRecord& record) {
   if (!record.failure.ok()) {
-    const bool null_event = spec.envelope == Envelope::kDebezium && record.value &&
-                            record.value.is_null();
+    const bool null_event =
+        spec.envelope == Envelope::kDebezium && record.value && record.value.is_null();
     if (null_event) {
       ++counts.filtered;  // A tombstone behind a delete.
       return Status::Ok();
@@ -419,8 +418,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> LandingRows::TakeRows(Timestamp land
   }
   std::shared_ptr<arrow::Array> absent = batch.absent;
   if (absent == nullptr) {
-    TARN_ASSIGN_OR_RETURN(absent,
-                          arrow::MakeArrayOfNull(arrow::utf8(), batch.batch->num_rows()));
+    TARN_ASSIGN_OR_RETURN(absent, arrow::MakeArrayOfNull(arrow::utf8(), batch.batch->num_rows()));
   }
   columns.Add("hdr__absent", std::move(absent));
   for (int i = 0; i < batch.batch->num_columns(); ++i) {

@@ -73,8 +73,7 @@ std::string MakeLandingSchema(const LandingSpec& spec, const format::ColumnSet& 
     fields.push_back(ToJson(field, true));
   }
   return json{{"fieldSchemaList", std::move(fields)},
-              {"dataFrameReaderClass",
-               "com.palantir.foundry.spark.input.ParquetDataFrameReader"}}
+              {"dataFrameReaderClass", "com.palantir.foundry.spark.input.ParquetDataFrameReader"}}
       .dump();
 }
 

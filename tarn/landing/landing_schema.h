@@ -11,8 +11,7 @@
 namespace tarn::landing {
 
 /// Header columns, then user columns, as fields.
-std::vector<format::Field> LandingFields(const LandingSpec& spec,
-                                         const format::ColumnSet& columns);
+std::vector<format::Field> LandingFields(const LandingSpec& spec, const format::ColumnSet& columns);
 /// The same as JSON text for DatasetStore::PutSchema.
 std::string MakeLandingSchema(const LandingSpec& spec, const format::ColumnSet& columns);
 

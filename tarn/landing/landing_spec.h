@@ -16,7 +16,7 @@ enum class Envelope : uint8_t { kNone, kDebezium };
 
 /// What hdr__cdc_before keeps of the before image.
 enum class CdcBefore : uint8_t {
-  kKey,   // The key's columns when the key changed; everything when the source names no key.
+  kKey,  // The key's columns when the key changed; everything when the source names no key.
   kFull,
   kOff,
 };
@@ -32,7 +32,7 @@ struct CommitLimits {
 };
 
 struct LandingSpec {
-  std::string name;               // Of the task and of its dataset.
+  std::string name;                // Of the task and of its dataset.
   std::string schema = "landing";  // Folder of the dataset.
   std::string source_uri;
   source::files::FilesSourceOptions files;

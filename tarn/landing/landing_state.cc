@@ -129,8 +129,7 @@ Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_v
                                  [&](const SqlRow& row) -> Result<RowAction> {
                                    TARN_ASSIGN_OR_RETURN(LedgerEntry entry, EntryAt(row));
                                    std::string key = entry.key;
-                                   state->ledger.entries.emplace(std::move(key),
-                                                                 std::move(entry));
+                                   state->ledger.entries.emplace(std::move(key), std::move(entry));
                                    return RowAction::kContinue;
                                  }));
   return state;
@@ -138,15 +137,14 @@ Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_v
 
 Result<format::ColumnSet> ReadColumns(SqlTransaction& sql, std::string_view dataset) {
   format::ColumnSet columns;
-  TARN_RETURN_IF_ERROR(sql.Query("SELECT columns FROM landing_state WHERE dataset = ?1",
-                                 {std::string(dataset)},
-                                 [&](const SqlRow& row) -> Result<RowAction> {
-                                   if (!row.Text(0).empty()) {
-                                     TARN_ASSIGN_OR_RETURN(columns,
-                                                           format::DecodeColumnSet(row.Text(0)));
-                                   }
-                                   return RowAction::kStop;
-                                 }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT columns FROM landing_state WHERE dataset = ?1", {std::string(dataset)},
+                [&](const SqlRow& row) -> Result<RowAction> {
+                  if (!row.Text(0).empty()) {
+                    TARN_ASSIGN_OR_RETURN(columns, format::DecodeColumnSet(row.Text(0)));
+                  }
+                  return RowAction::kStop;
+                }));
   return columns;
 }
 
@@ -158,8 +156,7 @@ Status StartState(SqlTransaction& sql, std::string_view dataset, Timestamp first
   return Status::Ok();
 }
 
-Status WriteState(SqlTransaction& sql, std::string_view dataset,
-                  const LandingStateChange& change) {
+Status WriteState(SqlTransaction& sql, std::string_view dataset, const LandingStateChange& change) {
   for (const LedgerEntry& entry : change.entries) {
     TARN_RETURN_IF_ERROR(WriteEntry(sql, dataset, entry));
   }

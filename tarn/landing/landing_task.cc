@@ -111,8 +111,8 @@ Status LandingTask::State::Open() {
   }
   TARN_ASSIGN_OR_RETURN(
       source, source::files::FilesSource::Open(
-                  options, source::files::FilesSource::Dependencies{
-                               *place.store, landed.ledger, deps.clock, deps.budget}));
+                  options, source::files::FilesSource::Dependencies{*place.store, landed.ledger,
+                                                                    deps.clock, deps.budget}));
   file_open = false;
   TARN_ASSIGN_OR_RETURN(rows, LandingRows::Make(spec, landed.columns));
   return RemoveLoadedFiles();
@@ -212,8 +212,7 @@ bool LandingTask::State::IsFull(bool in_file) const {
   const int64_t factor = in_file ? kWholeFileFactor : 1;
   const auto age = std::chrono::steady_clock::now() - batch_started;
   return rows_in_batch + rows->row_count() >= spec.commit.rows * factor ||
-         bytes_in_batch >= spec.commit.bytes * factor ||
-         (!in_file && age >= spec.commit.interval);
+         bytes_in_batch >= spec.commit.bytes * factor || (!in_file && age >= spec.commit.interval);
 }
 
 Result<LandingProgress> LandingTask::State::Step() {
@@ -284,17 +283,16 @@ Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
     request.dataset = datasets.landing;
     request.files = new_files;
     request.commit.by = datasets.by;
-    request.commit.record_json = nlohmann::json{{"task", spec.name},
-                                                {"rows", rows_in_batch},
-                                                {"files", pending.file_record}}
-                                     .dump();
+    request.commit.record_json =
+        nlohmann::json{{"task", spec.name}, {"rows", rows_in_batch}, {"files", pending.file_record}}
+            .dump();
     TARN_ASSIGN_OR_RETURN(const dataset::Transaction transaction,
                           deps.datasets.CommitFiles(sql, request));
     committed = transaction.rid;
     const std::string schema = MakeLandingSchema(spec, rows->column_set());
     if (schema != stored_schema) {
-      TARN_RETURN_IF_ERROR(deps.datasets.PutSchema(
-          sql, datasets.landing, schema, {.end = transaction.rid, .by = datasets.by}));
+      TARN_RETURN_IF_ERROR(deps.datasets.PutSchema(sql, datasets.landing, schema,
+                                                   {.end = transaction.rid, .by = datasets.by}));
     }
   }
   if (letters) {
@@ -308,10 +306,11 @@ Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
   for (const std::string& key : pending.removals) {
     TARN_RETURN_IF_ERROR(AddRemoval(sql, dataset, key));
   }
-  TARN_RETURN_IF_ERROR(WriteState(sql, dataset, {.entries = pending.entries,
-                                                 .complete_until = pending.complete_until,
-                                                 .resume = {},
-                                                 .columns = rows->column_set()}));
+  TARN_RETURN_IF_ERROR(WriteState(sql, dataset,
+                                  {.entries = pending.entries,
+                                   .complete_until = pending.complete_until,
+                                   .resume = {},
+                                   .columns = rows->column_set()}));
   return committed;
 }
 
@@ -366,9 +365,9 @@ Status LandingTask::State::RemoveLoadedFiles() {
                         source::files::OpenSourceStoreForRemoval(spec.source_uri));
   std::vector<source::files::Removal> removals;
   if (spec.after_load == AfterLoad::kMove) {
-    TARN_ASSIGN_OR_RETURN(removals, source::files::MoveLoaded(
-                                        *writable.store, loaded, writable.version_kind,
-                                        spec.move_to, source::files::RunMode::kDoIt));
+    TARN_ASSIGN_OR_RETURN(removals,
+                          source::files::MoveLoaded(*writable.store, loaded, writable.version_kind,
+                                                    spec.move_to, source::files::RunMode::kDoIt));
   } else {
     removals = source::files::RemoveLoaded(*writable.store, loaded, writable.version_kind,
                                            source::files::RunMode::kDoIt);
@@ -391,8 +390,7 @@ LandingTask::~LandingTask() = default;
 
 Result<std::unique_ptr<LandingTask>> LandingTask::Open(LandingSpec spec, LandingDatasets datasets,
                                                        LandingDeps deps) {
-  auto state =
-      std::make_unique<State>(std::move(spec), std::move(datasets), std::move(deps));
+  auto state = std::make_unique<State>(std::move(spec), std::move(datasets), std::move(deps));
   const Status opened = state->Open();
   if (!opened.ok()) {
     return opened.WithContext("landing " + state->spec.name);

@@ -36,17 +36,17 @@ struct LandingDeps {
   UuidGenerator& uuids;
   const Clock& clock;
   MemoryBudget& budget;
-  /// Checks in the commit's SQL transaction that the task may still commit (its lease); may be empty.
+  /// Checks in the commit's SQL transaction that the task may still commit; may be empty.
   metastore::SqlFunction fence;
 };
 
 /// What one call of RunUntilIdle or Step did.
 struct LandingProgress {
-  LandingCounts counts;                            // Since the task was opened.
+  LandingCounts counts;  // Since the task was opened.
   format::JsonCounters json_counters;
-  std::optional<dataset::TransactionRid> newest;   // Of the last commit of this call.
-  int64_t commits = 0;                             // Of this call.
-  bool caught_up = false;                          // Nothing more was there.
+  std::optional<dataset::TransactionRid> newest;  // Of the last commit of this call.
+  int64_t commits = 0;                            // Of this call.
+  bool caught_up = false;                         // Nothing more was there.
   bool restarted = false;  // A file spoiled the batch; the counts start anew.
 };
 

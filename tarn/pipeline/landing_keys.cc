@@ -51,9 +51,8 @@ void ReadFiles(YamlReader& keys, LandingSpec& spec) {
 void ReadContent(YamlReader content, LandingSpec& spec) {
   const std::string type = content.Text("type", "json");
   if (type != "json") {
-    static const std::vector<std::string_view> kLater = {"csv",   "tsv", "avro", "parquet", "orc",
-                                                         "xml",   "regex", "lines", "raw",
-                                                         "protobuf"};
+    static const std::vector<std::string_view> kLater = {
+        "csv", "tsv", "avro", "parquet", "orc", "xml", "regex", "lines", "raw", "protobuf"};
     const bool later = std::find(kLater.begin(), kLater.end(), type) != kLater.end();
     content.Complain("type", later ? type + " is not available in this version"
                                    : "expected json, found " + type);
@@ -65,8 +64,8 @@ void ReadContent(YamlReader content, LandingSpec& spec) {
   if (!spec.tables.empty() && spec.envelope == landing::Envelope::kNone) {
     content.Complain("tables", "needs envelope: debezium");
   }
-  spec.cdc_before = static_cast<landing::CdcBefore>(
-      content.Choice("cdc_before", {"key", "full", "off"}, 0));
+  spec.cdc_before =
+      static_cast<landing::CdcBefore>(content.Choice("cdc_before", {"key", "full", "off"}, 0));
   spec.columns.track_absent = content.Flag("track_absent", false);
   spec.columns.numbers = content.Choice("numbers", {"exact", "double"}, 0) == 0
                              ? format::NumberMode::kExact
@@ -139,8 +138,7 @@ LandingSpec ReadLanding(const std::string& name, YamlReader& keys,
       keys.Choice("on_bad_record", {"reject", "stop", "skip"}, 0));
   keys.Refuse({"topics", "streams", "exclude_topics", "one_dataset", "start", "consumers",
                "tombstone", "on_lost_range", "tables", "exclude_tables", "snapshot", "parallel",
-               "key_columns", "on_new_topic", "rate", "schema_evolution", "retention",
-               "readers"});
+               "key_columns", "on_new_topic", "rate", "schema_evolution", "retention", "readers"});
   keys.Finish();
   return spec;
 }

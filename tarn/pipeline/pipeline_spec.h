@@ -21,8 +21,8 @@ struct BatchLimits {
 
 /// A streaming transform with one target.
 struct TransformSpec {
-  std::string name;                // Of the task.
-  std::vector<std::string> from;   // Names of landing tasks.
+  std::string name;               // Of the task.
+  std::vector<std::string> from;  // Names of landing tasks.
   transform::MappingSpec mapping;
   lakehouse::TableSpec table;
   transform::SchemaPolicies schema_policies;
@@ -40,8 +40,9 @@ struct PipelineSpec {
 };
 
 /// Reads a pipeline file and checks everything that can be checked without data.
-/// Errors: kInvalidArgument "line 7, column 3: transform.orders.key: …". Keys of the format that this
-/// version does not offer are errors, never ignored. `${NAME}` under sources must be expanded before.
+/// Errors: kInvalidArgument "line 7, column 3: transform.orders.key: …". Keys of the format that
+/// this version does not offer are errors, never ignored. `${NAME}` under sources must be expanded
+/// before.
 Result<PipelineSpec> ParsePipeline(std::string_view yaml);
 
 }  // namespace tarn::pipeline

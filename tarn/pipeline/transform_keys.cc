@@ -76,7 +76,7 @@ void ReadMapping(YamlReader& keys, transform::MappingSpec& mapping) {
     mapping.rename.push_back({.from = from, .to = renames.Text(from)});
   }
   mapping.nested = keys.Choice("nested", {"expand", "keep"}, 0) == 0 ? transform::Nesting::kExpand
-                                                                      : transform::Nesting::kKeep;
+                                                                     : transform::Nesting::kKeep;
   mapping.empty_arrays = keys.Choice("empty_arrays", {"keep", "drop"}, 0) == 0
                              ? transform::EmptyArrays::kKeep
                              : transform::EmptyArrays::kDrop;
@@ -101,8 +101,8 @@ void ReadApply(YamlReader apply, lakehouse::TableSpec& table) {
   limits.bytes = apply.Size("bytes", limits.bytes);
   limits.files = apply.Integer("files", limits.files);
   limits.age_max = apply.Duration("max_age", std::nullopt);
-  table.at_stop = apply.Flag("at_stop", false) ? lakehouse::AtStop::kApply
-                                               : lakehouse::AtStop::kLeaveChanges;
+  table.at_stop =
+      apply.Flag("at_stop", false) ? lakehouse::AtStop::kApply : lakehouse::AtStop::kLeaveChanges;
   apply.Finish();
 }
 
@@ -138,18 +138,16 @@ void ReadTable(const std::string& name, YamlReader& keys, TransformSpec& spec) {
   }
   ReadApply(keys.Child("apply"), table);
   ReadSnapshots(keys.Child("snapshots"), table);
-  table.publish = keys.Choice("publish", {"applied", "none"}, 0) == 0
-                      ? lakehouse::Publish::kApplied
-                      : lakehouse::Publish::kNone;
+  table.publish = keys.Choice("publish", {"applied", "none"}, 0) == 0 ? lakehouse::Publish::kApplied
+                                                                      : lakehouse::Publish::kNone;
   table.keep_changes = keys.Duration("keep_changes", std::nullopt);
   table.memory_bytes = static_cast<uint64_t>(keys.Size("memory", 512LL << 20));
 }
 
 transform::SchemaPolicy Policy(YamlReader& keys, std::string_view key,
                                transform::SchemaPolicy otherwise) {
-  return static_cast<transform::SchemaPolicy>(
-      keys.Choice(key, {"apply", "ignore", "suspend_table", "stop_task"},
-                  static_cast<size_t>(otherwise)));
+  return static_cast<transform::SchemaPolicy>(keys.Choice(
+      key, {"apply", "ignore", "suspend_table", "stop_task"}, static_cast<size_t>(otherwise)));
 }
 
 void ReadPolicies(YamlReader keys, transform::SchemaPolicies& policies) {
@@ -184,8 +182,8 @@ TransformSpec ReadTransform(const std::string& name, YamlReader& keys) {
   if (keys.Text("partial", "replace") != "replace") {
     keys.Complain("partial", "merge is not available in this version");
   }
-  keys.Refuse({"sequence_by", "late_window", "deduplicate", "retention", "compaction", "reload",
-               "tables"});
+  keys.Refuse(
+      {"sequence_by", "late_window", "deduplicate", "retention", "compaction", "reload", "tables"});
   keys.Finish();
   return spec;
 }

@@ -272,9 +272,8 @@ YamlReader YamlReader::Child(std::string_view key) {
   if (value.IsDefined() && !value.IsMap()) {
     Complain(key, "expected a mapping of keys to values");
   }
-  auto node = std::make_unique<YAML::Node>(value.IsDefined() && value.IsMap()
-                                               ? value
-                                               : YAML::Node(YAML::NodeType::Map));
+  auto node = std::make_unique<YAML::Node>(
+      value.IsDefined() && value.IsMap() ? value : YAML::Node(YAML::NodeType::Map));
   return {document_, std::move(node), PathOf(key)};
 }
 

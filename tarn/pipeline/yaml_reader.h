@@ -48,8 +48,7 @@ class YamlReader {
   std::optional<std::chrono::microseconds> Duration(
       std::string_view key, std::optional<std::chrono::microseconds> otherwise);
   /// One of `names`, by index.
-  size_t Choice(std::string_view key, const std::vector<std::string_view>& names,
-                size_t otherwise);
+  size_t Choice(std::string_view key, const std::vector<std::string_view>& names, size_t otherwise);
 
   /// The mapping below a key; an empty one when it is absent.
   YamlReader Child(std::string_view key);

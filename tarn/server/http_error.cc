@@ -50,14 +50,10 @@ constexpr ReasonStatus kIcebergStatuses[] = {
 
 // Of every family: what the HTTP side itself refuses.
 constexpr ReasonStatus kTransportStatuses[] = {
-    {"ExpectationFailed", 417},
-    {"FileContentGone", 410},
-    {"MethodNotAllowed", 405},
-    {"NotAcceptable", 406},
-    {"RangeNotSatisfiable", 416},
-    {"RequestBodyTimedOut", 408},
-    {"RequestEntityTooLarge", 413},
-    {"RequestHeaderFieldsTooLarge", 431},
+    {"ExpectationFailed", 417},     {"FileContentGone", 410},
+    {"MethodNotAllowed", 405},      {"NotAcceptable", 406},
+    {"RangeNotSatisfiable", 416},   {"RequestBodyTimedOut", 408},
+    {"RequestEntityTooLarge", 413}, {"RequestHeaderFieldsTooLarge", 431},
     {"UnsupportedMediaType", 415},
 };
 

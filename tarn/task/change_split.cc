@@ -100,8 +100,7 @@ Status Splitter::HashKeys() {
       hidden_.before->true_count() == 0) {
     return Status::Ok();
   }
-  TARN_ASSIGN_OR_RETURN(hash_array_,
-                        transform::KeyHashes(good_, options_.mapping->key_columns));
+  TARN_ASSIGN_OR_RETURN(hash_array_, transform::KeyHashes(good_, options_.mapping->key_columns));
   hashes_ = static_cast<const arrow::FixedSizeBinaryArray*>(hash_array_.get());
   return Status::Ok();
 }
@@ -123,10 +122,10 @@ void Splitter::AddRow(int64_t i, Operation operation) {
 }
 
 Status Splitter::Reject(int64_t i) {
-  transform::RejectedRow row{.row = hidden_.row->Value(i),
-                             .code = "partial_without_base",
-                             .text = fmt::format("the source left out the values of {}",
-                                                 hidden_.absent->GetView(i))};
+  transform::RejectedRow row{
+      .row = hidden_.row->Value(i),
+      .code = "partial_without_base",
+      .text = fmt::format("the source left out the values of {}", hidden_.absent->GetView(i))};
   row.landed_json = "{";
   for (int column = 0; column < good_.num_columns(); ++column) {
     const std::string& name = good_.schema()->field(column)->name();

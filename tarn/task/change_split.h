@@ -41,8 +41,7 @@ struct ChangeSplit {
 /// Columns that the mapping lacks become NULL.
 /// Errors: kInternal when rows are out of order; kInvalidArgument naming a column whose values do
 /// not fit the table.
-Result<ChangeSplit> SplitChanges(const ChangeSplitOptions& options,
-                                 const arrow::RecordBatch& good);
+Result<ChangeSplit> SplitChanges(const ChangeSplitOptions& options, const arrow::RecordBatch& good);
 
 /// The dead letter of a row that the mapping rejected.
 landing::DeadLetter MakeDeadLetter(const transform::RejectedRow& row, const std::string& task);

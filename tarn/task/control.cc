@@ -43,8 +43,8 @@ Result<dataset::DatasetRid> EnsureDataset(SqlTransaction& sql, dataset::DatasetS
   if (!node) {
     TARN_ASSIGN_OR_RETURN(
         const dataset::Dataset made,
-        datasets.CreateDataset(
-            sql, {.parent_folder = folder, .name = name, .base_uri = {}, .by = by}));
+        datasets.CreateDataset(sql,
+                               {.parent_folder = folder, .name = name, .base_uri = {}, .by = by}));
     return made.rid;
   }
   if (node->type != tree::NodeType::kDataset) {
@@ -67,9 +67,8 @@ Result<RunPlace> EnsurePlace(SqlTransaction& sql, const ControlDeps& deps,
     datasets.by = by;
     TARN_ASSIGN_OR_RETURN(datasets.landing,
                           EnsureDataset(sql, deps.datasets, folder.rid, landing.name, by));
-    TARN_ASSIGN_OR_RETURN(
-        datasets.rejected,
-        EnsureDataset(sql, deps.datasets, folder.rid, landing.rejected_name(), by));
+    TARN_ASSIGN_OR_RETURN(datasets.rejected, EnsureDataset(sql, deps.datasets, folder.rid,
+                                                           landing.rejected_name(), by));
     place.datasets[landing.name] = datasets;
   }
   return place;
@@ -244,8 +243,7 @@ Result<StoredPipeline> Control::GetPipeline(std::string_view name) {
 
 Status Control::DeletePipeline(std::string_view name) {
   TARN_RETURN_IF_ERROR(Stop(name));
-  return deps_.database.Write(
-      [&](SqlTransaction& sql) { return task::DeletePipeline(sql, name); });
+  return deps_.database.Write([&](SqlTransaction& sql) { return task::DeletePipeline(sql, name); });
 }
 
 Status Control::Prepare(std::string_view pipeline) {
@@ -280,8 +278,8 @@ Status Control::Stop(std::string_view pipeline) {
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_RETURN_IF_ERROR(GetPipeline(pipeline));
-  TARN_RETURN_IF_ERROR(deps_.database.Write(
-      [&](SqlTransaction& sql) { return SetRunning(sql, pipeline, false); }));
+  TARN_RETURN_IF_ERROR(
+      deps_.database.Write([&](SqlTransaction& sql) { return SetRunning(sql, pipeline, false); }));
   const std::shared_ptr<PipelineRun> run = TakeRun(pipeline);
   if (run != nullptr) {
     run->RequestStop();

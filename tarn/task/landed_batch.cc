@@ -60,8 +60,7 @@ Status AddFiles(dataset::DatasetStore& datasets, const dataset::DatasetRid& land
 
 }  // namespace
 
-Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets,
-                                    metastore::Database& database,
+Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets, metastore::Database& database,
                                     const dataset::DatasetRid& landing,
                                     const std::optional<dataset::TransactionRid>& consumed,
                                     const pipeline::BatchLimits& limits) {
@@ -80,10 +79,9 @@ Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets,
       continue;
     }
     if (transaction.type != dataset::TransactionType::kAppend) {
-      return Status::FailedPrecondition(
-          fmt::format("{}: transaction {} is {}, not APPEND: recreate the table",
-                      landing.ToString(), transaction.rid.ToString(),
-                      dataset::TransactionTypeName(transaction.type)));
+      return Status::FailedPrecondition(fmt::format(
+          "{}: transaction {} is {}, not APPEND: recreate the table", landing.ToString(),
+          transaction.rid.ToString(), dataset::TransactionTypeName(transaction.type)));
     }
     TARN_RETURN_IF_ERROR(AddFiles(datasets, landing, transaction, batch));
     bytes += transaction.size_bytes;

@@ -32,8 +32,7 @@ struct LandedBatch {
 /// The transactions after `consumed` (empty = from the first), cut at the limits; at least one.
 /// Errors: kFailedPrecondition when the dataset was changed by anything but APPEND and retention:
 /// the table has to be recreated from it. Cost: O(transactions not consumed).
-Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets,
-                                    metastore::Database& database,
+Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets, metastore::Database& database,
                                     const dataset::DatasetRid& landing,
                                     const std::optional<dataset::TransactionRid>& consumed,
                                     const pipeline::BatchLimits& limits);

@@ -99,15 +99,18 @@ class WideningReader final : public arrow::RecordBatchReader {
 Result<std::vector<engine::ScanColumn>> ScanColumns(engine::Session& session,
                                                     const arrow::Schema& schema) {
   // The engine names its own types: an empty relation of these columns is described.
-  TARN_RETURN_IF_ERROR(session.RegisterBatches(
-      "tarn_types", std::make_shared<arrow::Schema>(schema), {}));
-  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::ArrowStream> stream,
-                        session.Query("SELECT column_name, column_type FROM (DESCRIBE tarn_types)"));
+  TARN_RETURN_IF_ERROR(
+      session.RegisterBatches("tarn_types", std::make_shared<arrow::Schema>(schema), {}));
+  TARN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<engine::ArrowStream> stream,
+      session.Query("SELECT column_name, column_type FROM (DESCRIBE tarn_types)"));
   TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::Table> table, engine::ReadAll(*stream));
   std::vector<engine::ScanColumn> columns;
   for (int64_t i = 0; i < table->num_rows(); ++i) {
-    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::Scalar> name, table->column(0)->GetScalar(i));
-    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::Scalar> type, table->column(1)->GetScalar(i));
+    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::Scalar> name,
+                          table->column(0)->GetScalar(i));
+    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::Scalar> type,
+                          table->column(1)->GetScalar(i));
     engine::ScanColumn column;
     column.name = name->ToString();
     column.type = type->ToString();
@@ -116,22 +119,21 @@ Result<std::vector<engine::ScanColumn>> ScanColumns(engine::Session& session,
   return columns;
 }
 
-Status RegisterScan(engine::Session& session, storage::ObjectStore& store,
-                    const LandedBatch& batch, const arrow::Schema& schema) {
+Status RegisterScan(engine::Session& session, storage::ObjectStore& store, const LandedBatch& batch,
+                    const arrow::Schema& schema) {
   engine::ScanRequest request;
   TARN_ASSIGN_OR_RETURN(request.columns, ScanColumns(session, schema));
   request.match = engine::ScanMatch::kName;
   request.with_position = true;
   for (const LandedFile& file : batch.files) {
-    request.files.push_back({.path = storage::UriOf(store, file.location),
-                             .has_deletes = false,
-                             .constants = {}});
+    request.files.push_back(
+        {.path = storage::UriOf(store, file.location), .has_deletes = false, .constants = {}});
   }
   TARN_ASSIGN_OR_RETURN(const std::string scan, engine::BuildScan(request));
-  return session.Execute(fmt::format(
-      "CREATE OR REPLACE TEMP VIEW {} AS SELECT * EXCLUDE (tarn_file, tarn_pos), "
-      "(tarn_file << {}) | tarn_pos AS {} FROM ({})",
-      transform::kInputRelation, kRowPositionBits, transform::kRowColumn, scan));
+  return session.Execute(
+      fmt::format("CREATE OR REPLACE TEMP VIEW {} AS SELECT * EXCLUDE (tarn_file, tarn_pos), "
+                  "(tarn_file << {}) | tarn_pos AS {} FROM ({})",
+                  transform::kInputRelation, kRowPositionBits, transform::kRowColumn, scan));
 }
 
 }  // namespace

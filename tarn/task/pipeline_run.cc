@@ -29,8 +29,7 @@ TaskTotals TotalsOf(const landing::LandingProgress& progress) {
                     .counts = {}};
   totals.counts["files"] = counts.files;
   totals.counts["bytes"] = counts.bytes;
-  totals.counts["repeated_members"] =
-      static_cast<int64_t>(progress.json_counters.repeated_members);
+  totals.counts["repeated_members"] = static_cast<int64_t>(progress.json_counters.repeated_members);
   totals.counts["renamed_columns"] = static_cast<int64_t>(progress.json_counters.renamed_columns);
   totals.counts["nulled_values"] = static_cast<int64_t>(progress.json_counters.nulled_values);
   return totals;
@@ -88,9 +87,9 @@ struct PipelineRun::Reporter {
     }
     written = time;
     status.totals = Sum(before, attempt);
-    const Status done = database.Write(
-        [&](metastore::SqlTransaction& sql) { return WriteTaskStatus(sql, status); },
-        metastore::Durability::kLazy);
+    const Status done =
+        database.Write([&](metastore::SqlTransaction& sql) { return WriteTaskStatus(sql, status); },
+                       metastore::Durability::kLazy);
     if (!done.ok()) {
       Log(LogLevel::kWarning, "task", "status of " + status.full_name() + ": " + done.ToString());
     }
@@ -177,11 +176,11 @@ Result<metastore::SqlFunction> PipelineRun::TakeLease(const std::string& task) {
   const std::string name = "task/" + spec_.name + "." + task;
   std::optional<metastore::Lease> lease;
   TARN_RETURN_IF_ERROR(deps_.database.Write([&](metastore::SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(
-        lease, metastore::TryAcquireLease(sql, {.name = name,
-                                                .owner = "home",
-                                                .now = deps_.catalog.deps().clock.Now(),
-                                                .duration = kLeaseDuration}));
+    TARN_ASSIGN_OR_RETURN(lease,
+                          metastore::TryAcquireLease(sql, {.name = name,
+                                                           .owner = "home",
+                                                           .now = deps_.catalog.deps().clock.Now(),
+                                                           .duration = kLeaseDuration}));
     return Status::Ok();
   }));
   if (!lease) {
@@ -323,9 +322,9 @@ Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, Reporte
   }
   TARN_ASSIGN_OR_RETURN(
       const std::unique_ptr<TransformTask> task,
-      TransformTask::Open(spec, std::move(inputs), {.project = place_.project, .by = place_.by},
-                          {deps_.database, deps_.datasets, deps_.catalog, deps_.engine,
-                           std::move(fence)}));
+      TransformTask::Open(
+          spec, std::move(inputs), {.project = place_.project, .by = place_.by},
+          {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence)}));
   {
     const std::lock_guard lock(mutex_);
     open_transforms_.push_back(task.get());

@@ -66,8 +66,8 @@ class PipelineRun {
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stop_ = false;           // Guarded by mutex_, as all below.
-  uint64_t landed_ = 0;         // Grows with every landing commit.
+  bool stop_ = false;    // Guarded by mutex_, as all below.
+  uint64_t landed_ = 0;  // Grows with every landing commit.
   size_t landings_running_ = 0;
   Status first_failure_;
   std::vector<landing::LandingTask*> open_landings_;

@@ -103,8 +103,7 @@ Status TransformTask::State::FitToTable(MappingSpec& mapping, const CompiledMapp
       case transform::SchemaAction::kWiden:
         break;
       case transform::SchemaAction::kNarrow: {
-        TARN_ASSIGN_OR_RETURN(const format::FieldType type,
-                              format::FromArrowType(*step.from_type));
+        TARN_ASSIGN_OR_RETURN(const format::FieldType type, format::FromArrowType(*step.from_type));
         auto known = std::find_if(mapping.columns.begin(), mapping.columns.end(),
                                   [&](const auto& column) { return column.name == step.column; });
         if (known == mapping.columns.end()) {
@@ -120,8 +119,7 @@ Status TransformTask::State::FitToTable(MappingSpec& mapping, const CompiledMapp
       case transform::SchemaAction::kSuffix:
       case transform::SchemaAction::kSuspend:
       case transform::SchemaAction::kStop:
-        return Status::FailedPrecondition(
-            fmt::format("column {}: {}", step.column, step.reason));
+        return Status::FailedPrecondition(fmt::format("column {}: {}", step.column, step.reason));
     }
   }
   return Status::Ok();
@@ -212,8 +210,7 @@ Status TransformTask::State::Append(const TransformInput& input, const LandedBat
                         table->OpenChanges(now));
   TARN_ASSIGN_OR_RETURN(
       const std::shared_ptr<arrow::Schema> table_schema,
-      iceberg::ToArrowSchema(
-          lakehouse::UserSchema(changes.table.metadata->CurrentSchema())));
+      iceberg::ToArrowSchema(lakehouse::UserSchema(changes.table.metadata->CurrentSchema())));
   std::vector<landing::DeadLetter> letters;
   if (!batch.files.empty()) {
     TARN_RETURN_IF_ERROR(AppendRows(mapping, batch, *changes.writer, letters, *table_schema));
@@ -224,10 +221,9 @@ Status TransformTask::State::Append(const TransformInput& input, const LandedBat
   commit.now = now;
   std::optional<dataset::StoredFile> letter_file;
   if (!letters.empty()) {
-    TARN_ASSIGN_OR_RETURN(letter_file,
-                          landing::WriteDeadLetters(deps_of_catalog.warehouse,
-                                                    deps_of_catalog.uuids, input.rejected, letters,
-                                                    now));
+    TARN_ASSIGN_OR_RETURN(
+        letter_file, landing::WriteDeadLetters(deps_of_catalog.warehouse, deps_of_catalog.uuids,
+                                               input.rejected, letters, now));
   }
   commit.also = [&](metastore::SqlTransaction& sql) -> Status {
     if (deps.fence) {
@@ -275,8 +271,7 @@ Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
   const std::vector<format::Field> fields = landing::LandingFields(input.landing, columns);
   TARN_ASSIGN_OR_RETURN(const CompiledMapping mapping, Compile(fields));
   if (!batch.files.empty()) {
-    TARN_RETURN_IF_ERROR(
-        RegisterLanded(*session, deps.catalog.deps().warehouse, batch, fields));
+    TARN_RETURN_IF_ERROR(RegisterLanded(*session, deps.catalog.deps().warehouse, batch, fields));
   }
   TARN_RETURN_IF_ERROR(Append(input, batch, mapping));
   progress.lag_rows = batch.rows_left;
@@ -313,9 +308,9 @@ Result<std::unique_ptr<TransformTask>> TransformTask::Open(pipeline::TransformSp
                                                            TransformDeps deps) {
   auto state = std::make_unique<State>(std::move(spec), std::move(inputs), std::move(deps));
   TARN_ASSIGN_OR_RETURN(state->session, state->deps.engine.OpenSession());
-  TARN_ASSIGN_OR_RETURN(state->table,
-                        lakehouse::TargetTable::Open(state->spec.table, std::move(place),
-                                                     state->deps.catalog));
+  TARN_ASSIGN_OR_RETURN(
+      state->table,
+      lakehouse::TargetTable::Open(state->spec.table, std::move(place), state->deps.catalog));
   return std::unique_ptr<TransformTask>(new TransformTask(std::move(state)));
 }
 

@@ -50,8 +50,8 @@ struct TransformCounts {
 struct TransformProgress {
   TransformCounts counts;
   int64_t unapplied = 0;
-  int64_t lag_rows = 0;           // Landed and not yet read, where known.
-  Timestamp data_updated_to{};    // Commit time of the newest landing transaction read.
+  int64_t lag_rows = 0;         // Landed and not yet read, where known.
+  Timestamp data_updated_to{};  // Commit time of the newest landing transaction read.
   bool caught_up = false;
 };
 

@@ -163,7 +163,8 @@ def test_readers_see_whole_batches_while_changes_apply(place):
 
         def read():
             while not ended.is_set():
-                rows = server.sql("SELECT count(*) AS c, count(DISTINCT id) AS d FROM orders.orders")
+                rows = server.sql("SELECT count(*) AS c, count(DISTINCT id) AS d "
+                                  "FROM orders.orders")
                 if rows[0]["c"] != rows[0]["d"]:
                     failures.append(rows[0])
 

@@ -127,8 +127,8 @@ def test_rows_that_cannot_be_mapped_are_rejected(server, tmp_path):
     expect:
       small: {check: "n < 100", action: reject}
 """)
-    write_lines(folder / "1.jsonl", [{"id": 1, "n": "5"}, {"id": 2, "n": "x"}, {"id": None, "n": "6"},
-                                     {"id": 4, "n": "500"}])
+    write_lines(folder / "1.jsonl", [{"id": 1, "n": "5"}, {"id": 2, "n": "x"},
+                                     {"id": None, "n": "6"}, {"id": 4, "n": "500"}])
     server.run("run", str(file), "--once")
     assert server.sql("SELECT id, n FROM orders.orders") == [{"id": 1, "n": 5}]
     codes = server.sql("SELECT error_code FROM landing.events__rejected ORDER BY error_code")

@@ -37,6 +37,9 @@ using Parser = beast::http::request_parser<beast::http::buffer_body>;
 using ErrorCondition = beast::error_code;
 constexpr asio::use_awaitable_t<Executor> kAwait{};
 
+constexpr size_t kBodyBufferBytes = 128 << 10;  // While a body streams in.
+constexpr size_t kIdleBufferBytes = 8 << 10;    // Kept between requests.
+
 /// The result of one socket operation that a worker waits for.
 class Transfer {
  public:
@@ -134,6 +137,7 @@ class BeastSession final : public Session,
   Response HandleCatching(Request& request);
   void Finish(Outcome outcome);
   void ContinueBodyRead(Transfer& transfer);
+  bool HasArrived();
   void SendContinue(Transfer& transfer);
   std::chrono::steady_clock::duration BodyReadBudget() const;
   Response Render(const Status& failure) const {
@@ -162,6 +166,7 @@ class BeastSession final : public Session,
   bool continue_pending_ = false;  // The client waits for "100 Continue".
   std::atomic<bool> body_at_end_{false};
   uint64_t body_bytes_ = 0;
+  size_t body_read_room_ = 0;  // Of the reader's buffer when its read began.
   std::chrono::steady_clock::duration body_waited_{};
 };
 
@@ -209,6 +214,9 @@ Awaitable<bool> BeastSession::AwaitFirstByte() {
     }
     if (core_.draining.load()) {
       co_return false;
+    }
+    if (buffer_.size() == 0 && buffer_.capacity() > kIdleBufferBytes) {
+      buffer_.shrink_to_fit();
     }
     idle_ = true;
     stream_.expires_after(core_.options.idle_timeout);
@@ -481,6 +489,8 @@ WireRead BeastSession::ReadBody(char* out, size_t size) {
     sink.data = out;
     sink.size = size;
     sink.more = true;
+    body_read_room_ = size;
+    buffer_.reserve(kBodyBufferBytes);
     if (continue_pending_) {
       SendContinue(transfer);
     } else {
@@ -524,8 +534,8 @@ std::chrono::steady_clock::duration BeastSession::BodyReadBudget() const {
                                                          options.body_timeout);
 }
 
-/// Reads until at least one byte of the body is there, or its end. Completes `transfer` with the
-/// room that is left in the reader's buffer.
+/// Reads until at least one byte of the body is there, or its end, and on while more has arrived.
+/// Completes `transfer` with the room that is left in the reader's buffer.
 void BeastSession::ContinueBodyRead(Transfer& transfer) {
   if (parser_->is_done()) {
     body_at_end_ = true;
@@ -534,21 +544,26 @@ void BeastSession::ContinueBodyRead(Transfer& transfer) {
   }
   stream_.expires_after(BodyReadBudget());
   const auto started = std::chrono::steady_clock::now();
-  const size_t room = parser_->get().body().size;
-  beast::http::async_read_some(stream_, buffer_, *parser_,
-                               [this, &transfer, started, room](ErrorCondition error, size_t) {
-                                 body_waited_ += std::chrono::steady_clock::now() - started;
-                                 const size_t left = parser_->get().body().size;
-                                 if (error && error != beast::http::error::need_buffer) {
-                                   peer_gone_ = peer_gone_ || error == beast::error::timeout;
-                                   transfer.Complete(error, 0);
-                                 } else if (left < room) {
-                                   body_at_end_ = parser_->is_done();
-                                   transfer.Complete({}, left);
-                                 } else {
-                                   ContinueBodyRead(transfer);
-                                 }
-                               });
+  beast::http::async_read_some(
+      stream_, buffer_, *parser_, [this, &transfer, started](ErrorCondition error, size_t) {
+        body_waited_ += std::chrono::steady_clock::now() - started;
+        const size_t left = parser_->get().body().size;
+        if (error && error != beast::http::error::need_buffer) {
+          peer_gone_ = peer_gone_ || error == beast::error::timeout;
+          transfer.Complete(error, 0);
+        } else if (left == body_read_room_ || (left > 0 && !parser_->is_done() && HasArrived())) {
+          ContinueBodyRead(transfer);
+        } else {
+          body_at_end_ = parser_->is_done();
+          transfer.Complete({}, left);
+        }
+      });
+}
+
+/// Whether reading on would not wait.
+bool BeastSession::HasArrived() {
+  ErrorCondition error;
+  return buffer_.size() > 0 || (stream_.socket().available(error) > 0 && !error);
 }
 
 std::string BeastSession::WritePiece(const std::array<std::string_view, 3>& piece) {
