@@ -3,6 +3,7 @@
 #include <arrow/api.h>
 #include <arrow/json/from_string.h>
 
+#include "tarn/base/arrow_status.h"
 #include "tarn/format/field_type.h"
 #include "tarn/format/parquet_reader.h"
 #include "tarn/storage/memory_store.h"
