@@ -217,7 +217,8 @@ def verb_fuzz(options) -> None:
 
 
 def verb_bench(options) -> None:
-    known = sorted(path.stem for path in (ROOT / "bench").glob("*.cc"))
+    scripts = {path.stem for path in (ROOT / "bench").glob("*_bench.py")}
+    known = sorted(scripts | {path.stem for path in (ROOT / "bench").glob("*_bench.cc")})
     if options.name and options.name not in known:
         print("benchmarks: " + (" ".join(known) or "none yet"))
         raise Failed(2)
@@ -225,10 +226,15 @@ def verb_bench(options) -> None:
     if not chosen:
         print("benchmarks: none yet")
         return
-    directory = build("release", chosen, groups={"build", "bench"}, tests=False)
+    targets = ["tarn", *(name for name in chosen if name not in scripts)]
+    directory = build("release", targets, groups={"build", "bench"}, tests=bool(scripts))
     for name in chosen:
         print(f"== {name}", flush=True)
-        run([directory / "bench" / name, *options.rest])
+        if name in scripts:
+            command = [machine.python_environment(), ROOT / "bench" / f"{name}.py"]
+        else:
+            command = [directory / "bench" / name]
+        run([*command, *options.rest], env=test_environment(directory))
 
 
 def verb_demo(options) -> None:
