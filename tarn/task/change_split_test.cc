@@ -1,0 +1,120 @@
+#include "tarn/task/change_split.h"
+
+#include <arrow/api.h>
+#include <arrow/json/from_string.h>
+
+#include "tarn/base/arrow_status.h"
+#include "test/support/matchers.h"
+
+namespace tarn::task {
+namespace {
+
+using lakehouse::Operation;
+using ::testing::ElementsAre;
+
+// Rows as a mapping gives them: id, v, then hidden columns.
+std::shared_ptr<arrow::RecordBatch> Good(const std::string& json) {
+  const auto type = arrow::struct_({
+      arrow::field("id", arrow::int64()),
+      arrow::field("v", arrow::utf8()),
+      arrow::field("tarn_row", arrow::int64()),
+      arrow::field("tarn_before", arrow::boolean()),
+      arrow::field("tarn_delete", arrow::boolean()),
+      arrow::field("hdr__cdc_operation", arrow::utf8()),
+      arrow::field("hdr__cdc_timestamp", arrow::timestamp(arrow::TimeUnit::MICRO, "UTC")),
+      arrow::field("hdr__absent", arrow::utf8()),
+  });
+  const auto array = arrow::json::ArrayFromJSONString(type, json).ValueOrDie();
+  return arrow::RecordBatch::FromStructArray(array).ValueOrDie();
+}
+
+class ChangeSplitTest : public ::testing::Test {
+ protected:
+  ChangeSplitTest() {
+    mapping_.key_columns = {0};
+    landed_.files = {{.location = "f", .committed = FromMicros(500), .row_count = 9}};
+    options_ = {.mapping = &mapping_,
+                .landed = &landed_,
+                .mode = lakehouse::Mode::kMerge,
+                .table = arrow::schema({arrow::field("id", arrow::int64()),
+                                        arrow::field("v", arrow::utf8()),
+                                        arrow::field("later", arrow::int32())}),
+                .task = "t"};
+  }
+
+  static std::vector<int64_t> Ids(const ChangeSplit& split) {
+    const auto& ids = static_cast<const arrow::Int64Array&>(*split.changes.rows->column(0));
+    return {ids.raw_values(), ids.raw_values() + ids.length()};
+  }
+
+  transform::CompiledMapping mapping_;
+  LandedBatch landed_;
+  ChangeSplitOptions options_;
+};
+
+TEST_F(ChangeSplitTest, OperationsAndTimesComeFromTheSource) {
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+    [1, "a", 0, false, false, "L", 10, null],
+    [2, "b", 1, false, false, "D", 11, null],
+    [3, "c", 2, false, true, "I", null, null]])")));
+  EXPECT_THAT(split.changes.operations,
+              ElementsAre(Operation::kLoad, Operation::kDelete, Operation::kDelete));
+  EXPECT_THAT(split.changes.timestamps_micros, ElementsAre(10, 11, 500));
+  EXPECT_THAT(split.changes.source_micros, ElementsAre(10, 11, 500));
+  EXPECT_THAT(split.changes.landed_micros, ElementsAre(500, 500, 500));
+  EXPECT_EQ(split.changes.rows->column(2)->null_count(), 3) << "columns the rows lack are NULL";
+}
+
+TEST_F(ChangeSplitTest, AKeyChangeIsADeleteOfTheOldAndAnInsertOfTheNew) {
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+    [2, "b", 0, false, false, "U", 10, null],
+    [1, "a", 0, true, false, "U", 10, null]])")));
+  EXPECT_THAT(Ids(split), ElementsAre(1, 2));
+  EXPECT_THAT(split.changes.operations, ElementsAre(Operation::kDelete, Operation::kInsert));
+}
+
+TEST_F(ChangeSplitTest, AnImageBeforeWithTheSameKeyChangesNothing) {
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+    [1, "b", 0, false, false, "U", 10, null],
+    [1, "a", 0, true, false, "U", 10, null]])")));
+  EXPECT_THAT(Ids(split), ElementsAre(1));
+  EXPECT_THAT(split.changes.operations, ElementsAre(Operation::kUpdate));
+}
+
+TEST_F(ChangeSplitTest, RowsThatLackValuesAreDeadLetters) {
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+    [1, null, 0, false, false, "U", 10, "[\"v\"]"]])")));
+  EXPECT_EQ(split.changes.rows->num_rows(), 0);
+  ASSERT_EQ(split.rejected.size(), 1U);
+  EXPECT_EQ(split.rejected[0].error_code, "partial_without_base");
+  EXPECT_NE(split.rejected[0].raw.find("\"id\":1"), std::string::npos);
+}
+
+TEST_F(ChangeSplitTest, AppendModeKeepsEveryRowAsAnInsert) {
+  options_.mode = lakehouse::Mode::kAppend;
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+    [1, "a", 0, false, false, "D", 10, null],
+    [1, "a", 1, false, false, "U", 10, "[\"v\"]"]])")));
+  EXPECT_THAT(split.changes.operations, ElementsAre(Operation::kInsert, Operation::kInsert));
+}
+
+TEST_F(ChangeSplitTest, RowsOutOfOrderAreABug) {
+  EXPECT_THAT(SplitChanges(options_, *Good(R"([
+    [1, "a", 1, false, false, "I", 10, null],
+    [2, "b", 0, false, false, "I", 10, null]])")),
+              Fails(ErrorCode::kInternal));
+}
+
+TEST_F(ChangeSplitTest, DeadLettersOfTheMappingPointIntoTheSource) {
+  const landing::DeadLetter letter =
+      MakeDeadLetter({.code = "cast_failed",
+                      .text = "x is no int",
+                      .landed_json = R"({"hdr__file_name":"/in/a","hdr__file_row":7,"x":"x"})"},
+                     "t");
+  EXPECT_EQ(letter.source, "/in/a");
+  EXPECT_EQ(letter.position, "7");
+  EXPECT_EQ(letter.rejected_by, "t");
+}
+
+}  // namespace
+}  // namespace tarn::task
