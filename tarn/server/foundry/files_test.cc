@@ -138,7 +138,7 @@ TEST_F(FilesTest, ViewsBySelectors) {
             std::vector<std::string>{"b"});
   EXPECT_EQ(Get(Dataset("/files/b?endTransactionRid=" + first)).outcome(),
             "404 FileNotFoundOnTransactionRange");
-  for (const std::string query :
+  for (const std::string& query :
        {"?startTransactionRid=" + first, "?branchName=master&endTransactionRid=" + first}) {
     EXPECT_EQ(Get(Dataset("/files" + query)).outcome(), "400 InvalidParameterCombination");
   }
