@@ -42,9 +42,6 @@ Result<std::string> ViewQuery(CommandContext& context, const std::string& rid,
     return WithQuery("", {{"branchName", options.branch}});
   }
   if (options.at.starts_with("ri.")) {
-    if (!options.branch.empty()) {
-      return UsageError("--branch and --at with a transaction exclude each other");
-    }
     return WithQuery("", {{"endTransactionRid", options.at}});
   }
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());

@@ -56,6 +56,9 @@ Status SaveCounters(SqlTransaction& sql, const TransactionRow& row, const Counte
   return Status::Ok();
 }
 
+// Arguments of one COALESCE; SQLite takes at most 127.
+constexpr size_t kCoalesceArgumentsMax = 100;
+
 // INSERT of one row. `replaces` is decided by the newest row of the path in `interval_count`
 // intervals, newest first; 1 where it is a file.
 std::string InsertSql(size_t interval_count) {
@@ -63,13 +66,17 @@ std::string InsertSql(size_t interval_count) {
   if (interval_count > 0) {
     replaces = "CASE WHEN COALESCE(";
     for (size_t i = 0; i < interval_count; ++i) {
+      if (i > 0 && i % kCoalesceArgumentsMax == 0) {
+        replaces += "COALESCE(";  // The rest is one argument of this one.
+      }
       const size_t first = kFirstIntervalArgument + 1 + 3 * i;
       replaces +=
           "(SELECT operation FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?" +
           std::to_string(first) + " AND ordinal <= ?" + std::to_string(first + 1) +
           " AND ordinal > ?" + std::to_string(first + 2) + " ORDER BY ordinal DESC LIMIT 1), ";
     }
-    replaces += "1) = 0 THEN 1 ELSE 0 END";
+    const size_t nested = (interval_count - 1) / kCoalesceArgumentsMax;
+    replaces += "1" + std::string(nested, ')') + ", 1) = 0 THEN 1 ELSE 0 END";
   }
   return "INSERT INTO dataset_files (root, path, line, ordinal, operation, size_bytes, "
          "updated_at, managed, checksum, row_count, transaction_uuid, location, etag, statistics, "

@@ -123,7 +123,7 @@ bool ReadDecimalBytes(ReadContext& context, ColumnNode& node, std::string_view b
   AppendCell(context, node,
              {.kind = ColumnKind::kDecimal,
               .scale = scale,
-              .precision = std::max(precision, scale),
+              .precision = precision == 0 ? 0 : std::max(precision, scale),
               .decimal = *unscaled});
   return true;
 }

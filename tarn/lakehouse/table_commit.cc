@@ -76,6 +76,10 @@ Result<TableCommitted> TryCommit(catalog::Catalog& catalog, const TableCommitReq
                      .requirements = internal->prepared.requirements,
                      .updates = internal->prepared.updates});
   std::unique_ptr<Attempt> applied;
+  if (request.applied && !pair.applied) {
+    // It does not change, but what its snapshots refer to must stay.
+    TARN_ASSIGN_OR_RETURN(committed.applied_after, catalog.LoadTable(*request.applied));
+  }
   if (pair.applied && request.applied) {
     Result<catalog::LoadedTable> table = catalog.LoadTable(*request.applied);
     Result<std::unique_ptr<Attempt>> attempt =

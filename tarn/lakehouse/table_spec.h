@@ -36,6 +36,7 @@ struct SnapshotRetention {
 };
 
 struct TableSpec {
+  std::string owner;            // "pipeline.task": a table belongs to one task.
   std::string name;             // Of the target, with its prefix.
   std::string external_schema;  // Folder of the views.
   std::string internal_schema;  // Folder of the physical table.

@@ -36,6 +36,15 @@ Status RequireOurs(const catalog::LoadedTable& table) {
       table.object.name, *table.metadata->current_snapshot_id));
 }
 
+// Properties of the internal table that say what it was made for.
+std::map<std::string, std::string> MakingOf(const TableSpec& spec) {
+  return {{"tarn.owner", spec.owner},
+          {"tarn.mode", spec.mode == Mode::kMerge ? "merge" : "append"},
+          {"tarn.key", fmt::format("{}", fmt::join(spec.key, "\x1f"))},
+          {"tarn.history", spec.fold.history ? "true" : "false"},
+          {"tarn.soft-delete", spec.fold.soft_delete ? "true" : "false"}};
+}
+
 std::map<std::string, std::string> SummaryFor(int64_t change_count,
                                               const std::string& apply_identifier,
                                               const std::string& copy_identifier) {
@@ -111,6 +120,22 @@ Status TargetTable::FindObjects() {
                     spec_.external_schema, spec_.name, spec_.history_name(), spec_.applied_name()));
   }
   *objects_ = std::move(found);
+  return exists() ? RequireSameMaking() : Status::Ok();
+}
+
+// A table that was made for another task, mode or key holds rows that do not fit this one.
+Status TargetTable::RequireSameMaking() {
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table,
+                        catalog_.LoadTable(objects_->internal->rid));
+  for (const auto& [name, value] : MakingOf(spec_)) {
+    const auto found = table.metadata->properties.find(name);
+    const std::string known = found == table.metadata->properties.end() ? "" : found->second;
+    if (known != value) {
+      return Status::FailedPrecondition(fmt::format(
+          "table {}.{} was made with {} \"{}\", not \"{}\": use another schema or prefix",
+          spec_.internal_schema, spec_.internal_name(), name, known, value));
+    }
+  }
   return Status::Ok();
 }
 
@@ -166,8 +191,9 @@ Status TargetTable::Create(const iceberg::Schema& users) {
     return storage::UriOf(deps.warehouse, "tables/" + uuid);
   };
   const std::string uuid = deps.uuids.NextV7().ToString();
-  TARN_ASSIGN_OR_RETURN(const iceberg::TableMetadata internal,
+  TARN_ASSIGN_OR_RETURN(iceberg::TableMetadata internal,
                         NewInternalTable(spec_, users, location(uuid), uuid, now_ms));
+  internal.properties.merge(MakingOf(spec_));
   std::vector<catalog::ObjectDefinition> objects;
   const auto add = [&](const std::string& name, catalog::ObjectKind kind,
                        const std::string& object_uuid, std::string metadata_location) {
@@ -368,6 +394,9 @@ Result<int64_t> TargetTable::CommitAppend(AppendCommit append) {
   CrashPoint("append-after-files");
   TableCommitRequest request;
   request.internal = objects_->internal->rid;
+  if (objects_->applied) {
+    request.applied = objects_->applied->rid;
+  }
   request.inputs = append.inputs;
   request.also = append.also;
   request.now = append.now;
@@ -410,6 +439,29 @@ Result<TableFiles> ListUnapplied(catalog::Catalog& catalog, const catalog::Loade
 
 }  // namespace
 
+namespace {
+
+// Files that an apply adds and removes.
+void AddApplied(const ApplyResult& result, const std::vector<iceberg::DataFile>& added,
+                const TableFiles& files, const TableSpec& spec, iceberg::SnapshotUpdate& update) {
+  for (const iceberg::DataFile& file : added) {
+    const bool deletes = file.content == iceberg::DataFileContent::kPositionDeletes;
+    (deletes ? update.added_delete_files : update.added_data_files).push_back(file);
+  }
+  update.removed_data_files = result.removed;
+  for (const FileScanTask& task : files.asset_state) {
+    update.removed_data_files.push_back(task.file);
+  }
+  if (!spec.keep_changes) {
+    for (const FileScanTask& task : files.changes) {
+      update.removed_data_files.push_back(task.file);
+    }
+  }
+  update.removed_delete_files = result.removed_deletes;
+}
+
+}  // namespace
+
 Result<UnappliedWork> TargetTable::ReadUnapplied() {
   UnappliedWork work;
   if (!exists() || spec_.mode == Mode::kAppend) {
@@ -433,7 +485,8 @@ Result<UnappliedWork> TargetTable::ReadUnapplied() {
   return work;
 }
 
-Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now) {
+Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now,
+                                                         const metastore::SqlFunction& also) {
   std::optional<CommittedApply> outcome;
   if (!exists() || spec_.mode == Mode::kAppend) {
     return outcome;
@@ -462,25 +515,13 @@ Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now) {
   if (objects_->applied) {
     request.applied = objects_->applied->rid;
   }
+  request.also = also;
   request.now = now;
   request.plan = [&](const iceberg::TableMetadata& base) -> Result<SnapshotPair> {
     SnapshotPair pair;
     iceberg::SnapshotUpdate& update = pair.internal;
     update.operation = iceberg::SnapshotOperation::kOverwrite;
-    for (const iceberg::DataFile& file : added) {
-      const bool deletes = file.content == iceberg::DataFileContent::kPositionDeletes;
-      (deletes ? update.added_delete_files : update.added_data_files).push_back(file);
-    }
-    update.removed_data_files = result.removed;
-    for (const FileScanTask& task : files.asset_state) {
-      update.removed_data_files.push_back(task.file);
-    }
-    if (!spec_.keep_changes) {
-      for (const FileScanTask& task : files.changes) {
-        update.removed_data_files.push_back(task.file);
-      }
-    }
-    update.removed_delete_files = result.removed_deletes;
+    AddApplied(result, added, files, spec_, update);
     update.summary = SummaryFor(NumberOf(SummaryOf(base, kChangeCountKey)),
                                 result.newest_identifier, SummaryOf(base, kCopyIdentifierKey));
     update.expiry = ExpiryOf(spec_.snapshots);

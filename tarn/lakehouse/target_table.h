@@ -94,7 +94,9 @@ class TargetTable {
   /// What an apply would do now.
   Result<UnappliedWork> ReadUnapplied();
   /// Applies all changes that are unapplied in the newest snapshot; nothing when there are none.
-  Result<std::optional<CommittedApply>> Apply(Timestamp now);
+  /// `also` runs in the SQL transaction of the commit.
+  Result<std::optional<CommittedApply>> Apply(Timestamp now,
+                                              const metastore::SqlFunction& also = {});
 
   /// Text of the views of this table as it is now.
   Result<std::string> CurrentSql(SqlDialect dialect);
@@ -105,6 +107,7 @@ class TargetTable {
 
   TargetTable(TableSpec spec, TargetPlace place, catalog::Catalog& catalog);
   Status FindObjects();
+  Status RequireSameMaking();
   Status Create(const iceberg::Schema& users);
   Status Evolve(const catalog::LoadedTable& table, const iceberg::Schema& users);
   Result<std::vector<catalog::PointerMove>> RemakeViews(const iceberg::TableMetadata& internal);

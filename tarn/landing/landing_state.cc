@@ -18,6 +18,7 @@ constexpr std::string_view kSchema = R"sql(
 CREATE TABLE landing_state (
   dataset TEXT PRIMARY KEY,
   first_start INTEGER NOT NULL,
+  source TEXT NOT NULL,
   complete_until INTEGER,
   resume TEXT,
   columns TEXT NOT NULL
@@ -104,23 +105,26 @@ std::vector<metastore::Migration> Migrations() { return {{"landing", 1, std::str
 
 Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_view dataset) {
   std::optional<LandingState> state;
-  TARN_RETURN_IF_ERROR(sql.Query(
-      "SELECT first_start, complete_until, resume, columns FROM landing_state WHERE dataset = ?1",
-      {std::string(dataset)}, [&](const SqlRow& row) -> Result<RowAction> {
-        LandingState read;
-        read.first_start = FromMicros(row.Int(0));
-        if (!row.IsNull(1)) {
-          read.ledger.complete_until = FromMicros(row.Int(1));
-        }
-        if (!row.IsNull(2)) {
-          TARN_ASSIGN_OR_RETURN(read.ledger.resume, DecodeResume(row.Text(2)));
-        }
-        if (!row.Text(3).empty()) {
-          TARN_ASSIGN_OR_RETURN(read.columns, format::DecodeColumnSet(row.Text(3)));
-        }
-        state = std::move(read);
-        return RowAction::kStop;
-      }));
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT first_start, complete_until, resume, columns, source FROM landing_state "
+                "WHERE dataset "
+                "= ?1",
+                {std::string(dataset)}, [&](const SqlRow& row) -> Result<RowAction> {
+                  LandingState read;
+                  read.first_start = FromMicros(row.Int(0));
+                  read.source = row.Text(4);
+                  if (!row.IsNull(1)) {
+                    read.ledger.complete_until = FromMicros(row.Int(1));
+                  }
+                  if (!row.IsNull(2)) {
+                    TARN_ASSIGN_OR_RETURN(read.ledger.resume, DecodeResume(row.Text(2)));
+                  }
+                  if (!row.Text(3).empty()) {
+                    TARN_ASSIGN_OR_RETURN(read.columns, format::DecodeColumnSet(row.Text(3)));
+                  }
+                  state = std::move(read);
+                  return RowAction::kStop;
+                }));
   if (!state) {
     return state;
   }
@@ -148,11 +152,11 @@ Result<format::ColumnSet> ReadColumns(SqlTransaction& sql, std::string_view data
   return columns;
 }
 
-Status StartState(SqlTransaction& sql, std::string_view dataset, Timestamp first_start) {
+Status StartState(SqlTransaction& sql, std::string_view dataset, const LandingState& state) {
   TARN_RETURN_IF_ERROR(sql.Execute(
-      "INSERT INTO landing_state (dataset, first_start, complete_until, resume, columns) VALUES "
-      "(?1, ?2, NULL, NULL, '')",
-      {std::string(dataset), ToMicros(first_start)}));
+      "INSERT INTO landing_state (dataset, first_start, source, complete_until, resume, columns) "
+      "VALUES (?1, ?2, ?3, NULL, NULL, '')",
+      {std::string(dataset), ToMicros(state.first_start), state.source}));
   return Status::Ok();
 }
 

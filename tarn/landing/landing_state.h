@@ -19,6 +19,7 @@ std::vector<metastore::Migration> Migrations();
 
 struct LandingState {
   Timestamp first_start{};
+  std::string source;  // URI that the files of the ledger lie below.
   format::ColumnSet columns;
   source::files::FileLedger ledger;
 };
@@ -37,8 +38,9 @@ Result<std::optional<LandingState>> ReadState(metastore::SqlTransaction& sql,
                                               std::string_view dataset);
 /// The columns alone. Cost: one row.
 Result<format::ColumnSet> ReadColumns(metastore::SqlTransaction& sql, std::string_view dataset);
-/// Records the first start. Errors: kAlreadyExists when it was recorded before.
-Status StartState(metastore::SqlTransaction& sql, std::string_view dataset, Timestamp first_start);
+/// Records the first start and the source. Errors: kAlreadyExists when it was recorded before.
+Status StartState(metastore::SqlTransaction& sql, std::string_view dataset,
+                  const LandingState& state);
 Status WriteState(metastore::SqlTransaction& sql, std::string_view dataset,
                   const LandingStateChange& change);
 

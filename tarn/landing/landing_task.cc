@@ -29,9 +29,6 @@ using source::files::LedgerEntry;
 // Rows are handed to the writing thread in pieces of about this many.
 constexpr int64_t kPieceRows = 128 * 1024;
 constexpr int64_t kPieceBytes = 48LL << 20;
-// A file is not cut by a commit before the limits are exceeded this many times: a file that
-// changes while it is read can be taken back whole as long as nothing of it is committed.
-constexpr int64_t kWholeFileFactor = 4;
 
 // What the next commit will write besides rows.
 struct PendingState {
@@ -56,7 +53,7 @@ struct LandingTask::State {
   Status EndFile(const FilePosition& position);
   Status StartOverWithout(const FilePosition& position, LandingProgress& progress);
   Status HandOver();
-  [[nodiscard]] bool IsFull(bool file_open) const;
+  [[nodiscard]] bool IsFull() const;
   Status Commit(LandingProgress& progress);
   Result<std::optional<dataset::TransactionRid>> WriteCommit(
       metastore::SqlTransaction& sql, const std::vector<dataset::StoredFile>& files,
@@ -93,9 +90,15 @@ Status LandingTask::State::Open() {
   if (!known) {
     known.emplace();
     known->first_start = deps.clock.Now();
-    TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) {
-      return StartState(sql, dataset, known->first_start);
-    }));
+    known->source = spec.source_uri;
+    TARN_RETURN_IF_ERROR(deps.database.Write(
+        [&](metastore::SqlTransaction& sql) { return StartState(sql, dataset, *known); }));
+  }
+  if (known->source != spec.source_uri) {
+    return Status::FailedPrecondition(fmt::format(
+        "the dataset {}.{} lands {}, not {}: files of one name would be taken for each other; use "
+        "another name or schema",
+        spec.schema, spec.name, known->source, spec.source_uri));
   }
   source.reset();  // It refers to the ledger.
   landed = std::move(*known);
@@ -208,11 +211,12 @@ Status LandingTask::State::TakeBatch(SourceBatch batch, bool& caught_up) {
   return Status::Ok();
 }
 
-bool LandingTask::State::IsFull(bool in_file) const {
-  const int64_t factor = in_file ? kWholeFileFactor : 1;
+// Asked between files only: a file that changes while it is read can be taken back as long as
+// nothing of it is committed. Memory stays bounded, since pieces go to the writer as they fill.
+bool LandingTask::State::IsFull() const {
   const auto age = std::chrono::steady_clock::now() - batch_started;
-  return rows_in_batch + rows->row_count() >= spec.commit.rows * factor ||
-         bytes_in_batch >= spec.commit.bytes * factor || (!in_file && age >= spec.commit.interval);
+  return rows_in_batch + rows->row_count() >= spec.commit.rows ||
+         bytes_in_batch >= spec.commit.bytes || age >= spec.commit.interval;
 }
 
 Result<LandingProgress> LandingTask::State::Step() {
@@ -229,13 +233,8 @@ Result<LandingProgress> LandingTask::State::Step() {
       TARN_RETURN_IF_ERROR(StartOverWithout(*std::exchange(spoiled, std::nullopt), progress));
       break;
     }
-    if (progress.caught_up || (!file_open && IsFull(false))) {
+    if (progress.caught_up || (!file_open && IsFull())) {
       break;
-    }
-    if (file_open && IsFull(true)) {
-      return Status::InvalidArgument(fmt::format(
-          "{}: the file {} alone exceeds {} times the commit limits; raise commit: rows and bytes",
-          spec.name, open_key, kWholeFileFactor));
     }
   }
   if (!progress.restarted) {

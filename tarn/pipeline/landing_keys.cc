@@ -66,7 +66,9 @@ void ReadContent(YamlReader content, LandingSpec& spec) {
   }
   spec.cdc_before =
       static_cast<landing::CdcBefore>(content.Choice("cdc_before", {"key", "full", "off"}, 0));
-  spec.columns.track_absent = content.Flag("track_absent", false);
+  if (content.Flag("track_absent", false)) {
+    content.Complain("track_absent", "true is not available in this version");
+  }
   spec.columns.numbers = content.Choice("numbers", {"exact", "double"}, 0) == 0
                              ? format::NumberMode::kExact
                              : format::NumberMode::kDouble;

@@ -55,6 +55,7 @@ void ReadTransforms(YamlReader& document, PipelineSpec& pipeline) {
     CheckName(transforms, name);
     YamlReader keys = transforms.Child(name);
     TransformSpec spec = ReadTransform(name, keys);
+    spec.table.owner = pipeline.name + "." + name;
     for (const std::string& from : spec.from) {
       if (pipeline.FindLanding(from) == nullptr) {
         keys.Complain("from", fmt::format("there is no landing task {}", from));

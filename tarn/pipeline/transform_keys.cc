@@ -1,5 +1,7 @@
 #include "tarn/pipeline/transform_keys.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace tarn::pipeline {
@@ -24,6 +26,7 @@ void ReadMode(YamlReader& keys, TransformSpec& spec) {
   spec.table.fold.soft_delete = keys.Flag("soft_delete", false);
   spec.mapping.delete_when = keys.Text("delete_when");
   if (append) {
+    spec.mapping.null_keys = transform::NullKeys::kAllow;  // Keys are hashed, not compared.
     for (const std::string_view key : {"history", "soft_delete", "delete_when"}) {
       if (keys.Has(key)) {
         keys.Complain(key, "has no meaning in mode append");
@@ -95,8 +98,8 @@ void ReadApply(YamlReader apply, lakehouse::TableSpec& table) {
     limits.rows_min = apply.Integer("min_rows", limits.rows_min);
   } else {
     limits.rows_ratio = 0;
-    limits.rows_min = apply.Integer("rows", limits.rows_min);
-    apply.Integer("min_rows", 0);
+    const int64_t fixed = apply.Integer("rows", limits.rows_min);
+    limits.rows_min = std::max(fixed, apply.Integer("min_rows", 0));
   }
   limits.bytes = apply.Size("bytes", limits.bytes);
   limits.files = apply.Integer("files", limits.files);

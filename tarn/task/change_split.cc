@@ -1,5 +1,6 @@
 #include "tarn/task/change_split.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <arrow/api.h>
@@ -79,7 +80,9 @@ class Splitter {
  private:
   Status HashKeys();
   void AddRow(int64_t i, Operation operation);
-  Status Reject(int64_t i);
+  Status Reject(int64_t i, std::string_view code, const std::string& text);
+  Status RejectPartial(int64_t i);
+  [[nodiscard]] bool HasNullKey(int64_t i) const;
   [[nodiscard]] bool SameKey(int64_t a, int64_t b) const {
     return std::memcmp(hashes_->GetValue(a), hashes_->GetValue(b), 20) == 0;
   }
@@ -121,11 +124,19 @@ void Splitter::AddRow(int64_t i, Operation operation) {
   split.changes.source_micros.push_back(cdc_time.value_or(landed));
 }
 
-Status Splitter::Reject(int64_t i) {
-  transform::RejectedRow row{
-      .row = hidden_.row->Value(i),
-      .code = "partial_without_base",
-      .text = fmt::format("the source left out the values of {}", hidden_.absent->GetView(i))};
+bool Splitter::HasNullKey(int64_t i) const {
+  const std::vector<int>& keys = options_.mapping->key_columns;
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](int column) { return good_.column(column)->IsNull(i); });
+}
+
+Status Splitter::RejectPartial(int64_t i) {
+  return Reject(i, "partial_without_base",
+                fmt::format("the source left out the values of {}", hidden_.absent->GetView(i)));
+}
+
+Status Splitter::Reject(int64_t i, std::string_view code, const std::string& text) {
+  transform::RejectedRow row{.row = hidden_.row->Value(i), .code = std::string(code), .text = text};
   row.landed_json = "{";
   for (int column = 0; column < good_.num_columns(); ++column) {
     const std::string& name = good_.schema()->field(column)->name();
@@ -152,17 +163,23 @@ Status Splitter::Run() {
     if (hidden_.IsBefore(i)) {
       continue;  // Looked at with its change; alone, the change was rejected.
     }
-    if (merge && hidden_.IsPartial(i)) {
-      TARN_RETURN_IF_ERROR(Reject(i));
+    const Operation operation = merge ? hidden_.OperationAt(i) : Operation::kInsert;
+    if (hidden_.IsPartial(i) && operation != Operation::kDelete) {
+      TARN_RETURN_IF_ERROR(RejectPartial(i));
       continue;
     }
     const bool has_before = i + 1 < good_.num_rows() && hidden_.IsBefore(i + 1);
-    if (merge && has_before && IsKeyChange(i + 1, i)) {
-      AddRow(i + 1, Operation::kDelete);
-      AddRow(i, Operation::kInsert);
+    if (merge && has_before && HasNullKey(i + 1) && !HasNullKey(i)) {
+      // The old key cannot be read: writing the new one alone would leave the old row live.
+      TARN_RETURN_IF_ERROR(Reject(i, "null_key", "the key before the change cannot be read"));
       continue;
     }
-    AddRow(i, merge ? hidden_.OperationAt(i) : Operation::kInsert);
+    if (merge && has_before && IsKeyChange(i + 1, i)) {
+      AddRow(i + 1, Operation::kDelete);
+      AddRow(i, operation == Operation::kDelete ? operation : Operation::kInsert);
+      continue;
+    }
+    AddRow(i, operation);
   }
   return Status::Ok();
 }

@@ -74,6 +74,21 @@ Result<RunPlace> EnsurePlace(SqlTransaction& sql, const ControlDeps& deps,
   return place;
 }
 
+// Tasks that the file no longer has leave the status, too.
+Status ForgetOtherTasks(SqlTransaction& sql, const pipeline::PipelineSpec& spec) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, spec.name));
+  for (const TaskStatus& status : known) {
+    const bool stays =
+        spec.FindLanding(status.task) != nullptr ||
+        std::any_of(spec.transforms.begin(), spec.transforms.end(),
+                    [&](const pipeline::TransformSpec& one) { return one.name == status.task; });
+    if (!stays) {
+      TARN_RETURN_IF_ERROR(ForgetTask(sql, spec.name, status.task));
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Control::Control(ControlDeps deps) : deps_(std::move(deps)) {}
@@ -165,6 +180,7 @@ Result<StoredPipeline> Control::ApplyPipeline(std::string_view yaml, std::string
   TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
     TARN_RETURN_IF_ERROR(EnsurePlace(sql, deps_, spec, stored.by));
     TARN_RETURN_IF_ERROR(WritePipeline(sql, stored));
+    TARN_RETURN_IF_ERROR(ForgetOtherTasks(sql, spec));
     TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, spec.name));
     const auto add = [&](const std::string& task, TaskKind kind) -> Status {
       const bool there = std::any_of(known.begin(), known.end(),

@@ -148,6 +148,12 @@ Result<std::vector<TaskStatus>> ReadTaskStatuses(SqlTransaction& sql, std::strin
   return statuses;
 }
 
+Status ForgetTask(SqlTransaction& sql, std::string_view pipeline, std::string_view task) {
+  TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM task_status WHERE pipeline = ?1 AND task = ?2",
+                                   {std::string(pipeline), std::string(task)}));
+  return Status::Ok();
+}
+
 Status WritePipeline(SqlTransaction& sql, const StoredPipeline& pipeline) {
   TARN_RETURN_IF_ERROR(sql.Execute(
       "INSERT INTO task_pipeline (name, project, yaml, applied_by, applied_at, running) VALUES "

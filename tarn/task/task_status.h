@@ -64,6 +64,8 @@ Status WriteTaskStatus(metastore::SqlTransaction& sql, const TaskStatus& status)
 Result<std::vector<TaskStatus>> ReadTaskStatuses(metastore::SqlTransaction& sql,
                                                  std::string_view pipeline);
 
+Status ForgetTask(metastore::SqlTransaction& sql, std::string_view pipeline, std::string_view task);
+
 /// A pipeline as it was applied last.
 struct StoredPipeline {
   std::string name;

@@ -81,7 +81,7 @@ struct TransformTask::State {
                 const CompiledMapping& mapping);
   Result<std::shared_ptr<arrow::RecordBatch>> TakeOutcome(
       const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
-      std::vector<landing::DeadLetter>& letters);
+      std::vector<transform::RejectedRow>& rejected);
   Status AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
                     lakehouse::ChangesWriter& writer, std::vector<landing::DeadLetter>& letters,
                     const arrow::Schema& users);
@@ -140,15 +140,13 @@ Result<CompiledMapping> TransformTask::State::Compile(const std::vector<format::
                            : transform::CompileMapping(*session, mapping, *landed);
 }
 
-// The good rows of a batch; counts the others and makes their dead letters.
+// The good rows of a batch; counts the others and collects those that were rejected.
 Result<std::shared_ptr<arrow::RecordBatch>> TransformTask::State::TakeOutcome(
     const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
-    std::vector<landing::DeadLetter>& letters) {
+    std::vector<transform::RejectedRow>& rejected) {
   TARN_ASSIGN_OR_RETURN(const transform::MappedBatch outcome,
                         transform::SplitOutcome(mapping, mapped));
-  for (const transform::RejectedRow& row : outcome.rejected) {
-    letters.push_back(MakeDeadLetter(row, spec.name));
-  }
+  rejected.insert(rejected.end(), outcome.rejected.begin(), outcome.rejected.end());
   progress.counts.filtered += outcome.counts.dropped + outcome.counts.empty_arrays;
   progress.counts.null_casts += outcome.counts.null_casts;
   for (const auto& [name, count] : outcome.counts.null_checks) {
@@ -166,8 +164,8 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
                                          .mode = spec.table.mode,
                                          .table = std::make_shared<arrow::Schema>(users),
                                          .task = spec.name};
-  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::ArrowStream> stream,
-                        session->Query(mapping.sql));
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(mapping.sql));
+  std::vector<transform::RejectedRow> rejected;
   const auto write = [&](const arrow::RecordBatch& good) -> Status {
     TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(split_options, good));
     std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(letters));
@@ -177,10 +175,10 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
   while (true) {
     TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> mapped, stream->Next());
     if (mapped == nullptr) {
-      return carried == nullptr ? Status::Ok() : write(*carried);
+      break;
     }
     TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::RecordBatch> good,
-                          TakeOutcome(mapping, *mapped, letters));
+                          TakeOutcome(mapping, *mapped, rejected));
     if (good == nullptr || good->num_rows() == 0) {
       continue;
     }
@@ -198,6 +196,12 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
     }
     TARN_RETURN_IF_ERROR(write(*good->Slice(0, good->num_rows() - 1)));
   }
+  stream.reset();  // The second look needs the session.
+  TARN_RETURN_IF_ERROR(transform::ReadLanded(*session, rejected));
+  for (const transform::RejectedRow& row : rejected) {
+    letters.push_back(MakeDeadLetter(row, spec.name));
+  }
+  return carried == nullptr ? Status::Ok() : write(*carried);
 }
 
 Status TransformTask::State::Append(const TransformInput& input, const LandedBatch& batch,
@@ -280,7 +284,7 @@ Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
 
 Status TransformTask::State::Apply() {
   TARN_ASSIGN_OR_RETURN(const std::optional<lakehouse::CommittedApply> applied,
-                        table->Apply(deps.catalog.deps().clock.Now()));
+                        table->Apply(deps.catalog.deps().clock.Now(), deps.fence));
   if (applied) {
     ++progress.counts.applies;
     progress.counts.noop_deletes += applied->counts.noop_deletes;
