@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
     All, PipelineSpecBadTest,
     ::testing::Values(
         BadFile{"key: [id]", "kee: [id]", "key: [column"},
-        BadFile{"history: true", "histori: true", "line 14, column 5: transform.customers.histori"},
+        BadFile{"history: true", "histori: true", "line 15, column 5: transform.customers.histori"},
         BadFile{"history: true", "history: maybe", "expected true or false"},
         BadFile{"type: files", "type: kafka", "not available in this version"},
         BadFile{"file:///data/in", "s3://bucket/x", "not available in this version"},
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"key: [id]", "key: [id]\n    sequence_by: ts", "not available in this version"},
         BadFile{"key: [id]", "key: [id]\n    key: [x]", "there twice"},
         BadFile{"pipeline: shop", "pipeline: Shop", "a name has only"},
-        BadFile{"pipeline: shop", "pipeline: [", "line 3"},
+        BadFile{"pipeline: shop", "pipeline: [", "line 4"},
         BadFile{"history: true", "mode: append\n    history: true", "mode append"},
         BadFile{"type: json", "type: xml", "xml is not available in this version"},
         BadFile{"interval: 200ms", "interval: 200", "landing.events.commit.interval"}));
