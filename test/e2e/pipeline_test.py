@@ -131,9 +131,24 @@ def test_rows_that_cannot_be_mapped_are_rejected(server, tmp_path):
                                      {"id": None, "n": "6"}, {"id": 4, "n": "500"}])
     server.run("run", str(file), "--once")
     assert server.sql("SELECT id, n FROM orders.orders") == [{"id": 1, "n": 5}]
-    codes = server.sql("SELECT error_code FROM landing.events__rejected ORDER BY error_code")
-    assert [row["error_code"] for row in codes] == [
-        "cast_failed", "expectation_failed", "null_key"]
+    letters = server.sql('SELECT error_code, source, "position", raw FROM landing.events__rejected '
+                         "ORDER BY error_code")
+    assert [(row["error_code"], row["position"]) for row in letters] == [
+        ("cast_failed", "1"), ("expectation_failed", "3"), ("null_key", "2")]
+    assert all(row["source"].endswith("1.jsonl") for row in letters)
+    landed = json.loads(bytes.fromhex(letters[0]["raw"]))
+    assert landed["id"] == 2 and landed["n"] == "x"
+
+
+def test_a_table_keeps_its_key_and_its_task(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, MERGE)
+    write_lines(folder / "1.jsonl", [{"id": 1, "state": "new"}])
+    server.run("run", str(file), "--once")
+    file.write_text(file.read_text().replace("key: [id]", "key: [state]"))
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once")
+    assert "tarn.key" in failure.value.errors
+    assert server.sql("SELECT id FROM orders.orders") == [{"id": 1}]
 
 
 @pytest.mark.parametrize("name", ["pg_schema_envelope.jsonl", "pg_plain_noschema_txmeta.jsonl"])
