@@ -68,15 +68,17 @@ std::vector<std::string> ApplyPass::Columns(const std::vector<std::string_view>&
   return {headers.begin(), headers.end()};
 }
 
-Status ApplyPass::AddChanges(const arrow::RecordBatch& batch) {
+Result<std::shared_ptr<const KeyBatch>> ApplyPass::KeysOf(const arrow::RecordBatch& batch) const {
   std::vector<std::shared_ptr<arrow::Array>> keys;
   for (const std::string& key : request_.spec.key) {
     keys.push_back(batch.GetColumnByName(key));
   }
-  TARN_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const KeyBatch> key_batch,
-      KeyBatch::Make(batch.GetColumnByName(std::string(Name(HeaderColumn::kKeyHash))),
-                     std::move(keys)));
+  return KeyBatch::Make(batch.GetColumnByName(std::string(Name(HeaderColumn::kKeyHash))),
+                        std::move(keys));
+}
+
+Status ApplyPass::AddChanges(const arrow::RecordBatch& batch) {
+  TARN_ASSIGN_OR_RETURN(const std::shared_ptr<const KeyBatch> key_batch, KeysOf(batch));
   const auto& operations =
       static_cast<const arrow::StringArray&>(Column(batch, HeaderColumn::kOperation));
   const Times timestamps(batch, HeaderColumn::kTimestamp);
@@ -137,14 +139,7 @@ Status ApplyPass::LocateInCurrent(size_t file, const std::vector<int64_t>& delet
     if (batch.rows == nullptr) {
       return Status::Ok();
     }
-    std::vector<std::shared_ptr<arrow::Array>> keys;
-    for (const std::string& key : request_.spec.key) {
-      keys.push_back(batch.rows->GetColumnByName(key));
-    }
-    TARN_ASSIGN_OR_RETURN(
-        const std::shared_ptr<const KeyBatch> key_batch,
-        KeyBatch::Make(batch.rows->GetColumnByName(std::string(Name(HeaderColumn::kKeyHash))),
-                       std::move(keys)));
+    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<const KeyBatch> key_batch, KeysOf(*batch.rows));
     const auto& operations =
         static_cast<const arrow::StringArray&>(Column(*batch.rows, HeaderColumn::kOperation));
     const Times from(*batch.rows, HeaderColumn::kFromTimestamp);
@@ -185,14 +180,7 @@ Status ApplyPass::LocateInPrior(const FileScanTask& task) {
     if (batch.rows == nullptr) {
       return Status::Ok();
     }
-    std::vector<std::shared_ptr<arrow::Array>> keys;
-    for (const std::string& key : request_.spec.key) {
-      keys.push_back(batch.rows->GetColumnByName(key));
-    }
-    TARN_ASSIGN_OR_RETURN(
-        const std::shared_ptr<const KeyBatch> key_batch,
-        KeyBatch::Make(batch.rows->GetColumnByName(std::string(Name(HeaderColumn::kKeyHash))),
-                       std::move(keys)));
+    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<const KeyBatch> key_batch, KeysOf(*batch.rows));
     const Times from(*batch.rows, HeaderColumn::kFromTimestamp);
     for (int64_t row = 0; row < batch.rows->num_rows(); ++row) {
       const uint32_t slot = index_.Find(*key_batch, row);

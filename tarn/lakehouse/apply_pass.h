@@ -61,6 +61,8 @@ class ApplyPass {
   void AddVersion(uint32_t change, int64_t source_row, Batch& batch) const;
   Status WriteBatch(const arrow::RecordBatch& values, const Batch& batch,
                     const ApplyWriters& writers, ApplyCounts& counts);
+  [[nodiscard]] Result<std::shared_ptr<const KeyBatch>> KeysOf(
+      const arrow::RecordBatch& batch) const;
   [[nodiscard]] bool InShare(const KeyBatch& keys, int64_t row) const;
   [[nodiscard]] std::vector<std::string> Columns(
       const std::vector<std::string_view>& headers) const;
