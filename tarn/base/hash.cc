@@ -5,23 +5,13 @@
 #include <openssl/sha.h>
 #include <xxhash.h>
 
+#include "tarn/base/hex_digit.h"
+
 namespace tarn {
 
 namespace {
 XXH3_state_t* State(void* state) { return static_cast<XXH3_state_t*>(state); }
 
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  if (c >= 'a' && c <= 'f') {
-    return c - 'a' + 10;
-  }
-  if (c >= 'A' && c <= 'F') {
-    return c - 'A' + 10;
-  }
-  return -1;
-}
 int Base64Value(char c) {
   if (c >= 'A' && c <= 'Z') {
     return c - 'A';

@@ -1,5 +1,7 @@
 #include "tarn/base/url.h"
 
+#include "tarn/base/hex_digit.h"
+
 namespace tarn {
 
 namespace {
@@ -7,19 +9,6 @@ namespace {
 bool IsUnreserved(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '.' || c == '_' || c == '~';
-}
-
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  if (c >= 'a' && c <= 'f') {
-    return c - 'a' + 10;
-  }
-  if (c >= 'A' && c <= 'F') {
-    return c - 'A' + 10;
-  }
-  return -1;
 }
 
 enum class Plus { kLiteral, kSpace };

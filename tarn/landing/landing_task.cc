@@ -189,7 +189,7 @@ Status LandingTask::State::TakePiece(const SourceItem& item, const FilePosition&
     TARN_RETURN_IF_ERROR(rows->Feed(item.payload));
   }
   if (rows->row_count() >= kPieceRows || rows->size_bytes() >= kPieceBytes) {
-    // Rows of a file that may still be taken back stay in memory while the batch is small.
+    // Should the file turn out not to count, the whole batch starts over without it.
     TARN_RETURN_IF_ERROR(HandOver());
   }
   return position.end ? EndFile(position) : Status::Ok();
