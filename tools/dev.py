@@ -73,7 +73,9 @@ def build(preset: str, targets: list[str], *, groups: set[str], tests: bool) -> 
     machine.install_packages(groups)
     if tests:
         machine.python_environment()
+        machine.client_environment()
     definitions = [f"-DTARN_TEST_PYTHON={machine.python_interpreter()}"]
+    definitions += [f"-DTARN_CLIENT_PYTHON={machine.client_interpreter()}"]
     if preset == "fuzz":
         definitions += ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
     if preset in ("asan", "tsan"):
@@ -255,6 +257,7 @@ def verb_package(options) -> None:
 def verb_setup(options) -> None:
     machine.install_packages({"build", "test"})
     machine.python_environment()
+    machine.client_environment()
     for name in fetch_deps.DEPENDENCIES:
         fetch_deps.fetch(name)
     run(["git", "config", "core.hooksPath", ".githooks"])

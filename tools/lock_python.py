@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Resolves tools/python-requirements.in into tools/python-requirements.txt.
+"""Resolves tools/*-requirements.in into tools/*-requirements.txt.
 
 Asks pip what it would install here and writes each version with the sha256 of that very file. Run
-it with Debian 12's Python on x86_64 after changing the .in file.
+it with Debian 12's Python on x86_64 after changing an .in file:
+
+    lock_python.py [python|client]…
 """
 
 import json
@@ -11,28 +13,33 @@ import subprocess
 import sys
 
 TOOLS = pathlib.Path(__file__).resolve().parent
-HEADER = "# Written by tools/lock_python.py from python-requirements.in; do not edit.\n"
+HEADER = "# Written by tools/lock_python.py from {}-requirements.in; do not edit.\n"
 
 
-def lock(report: dict) -> str:
+def lock(name: str, report: dict) -> str:
     """Formats pip's installation report as a requirements file with hashes."""
     lines = []
     for item in report["install"]:
-        name = item["metadata"]["name"].lower().replace("_", "-")
+        package = item["metadata"]["name"].lower().replace("_", "-")
         version = item["metadata"]["version"]
         sha256 = item["download_info"]["archive_info"]["hashes"]["sha256"]
-        lines.append(f"{name}=={version} --hash=sha256:{sha256}\n")
-    return HEADER + "".join(sorted(lines))
+        lines.append(f"{package}=={version} --hash=sha256:{sha256}\n")
+    return HEADER.format(name) + "".join(sorted(lines))
 
 
-def main() -> int:
+def resolve(name: str) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--report", "-"]
     command += ["--disable-pip-version-check", "--ignore-installed", "--only-binary=:all:"]
-    command += ["--requirement", str(TOOLS / "python-requirements.in")]
+    command += ["--requirement", str(TOOLS / f"{name}-requirements.in")]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
-    (TOOLS / "python-requirements.txt").write_text(lock(json.loads(done.stdout)))
+    (TOOLS / f"{name}-requirements.txt").write_text(lock(name, json.loads(done.stdout)))
+
+
+def main(names: list[str]) -> int:
+    for name in names or ["python", "client"]:
+        resolve(name)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -16,6 +16,7 @@ import fetch_deps
 TOOLS = pathlib.Path(__file__).resolve().parent
 PACKAGE_LIST = TOOLS / "debian-packages.txt"
 REQUIREMENTS = TOOLS / "python-requirements.txt"
+CLIENT_REQUIREMENTS = TOOLS / "client-requirements.txt"
 POSTGRES_COMMON = "postgresql-common"
 APT_INSTALL = ["apt-get", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=600"]
 
@@ -107,15 +108,34 @@ def pinned_python() -> str:
     raise SetupError("the Python packages are pinned for Python 3.11, which is not installed")
 
 
+def interpreter_of(name: str, requirements: pathlib.Path) -> pathlib.Path:
+    """Returns where the interpreter of a virtual environment is or will be."""
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:10]
+    return fetch_deps.cache_root() / f"{name}-{digest}" / "bin" / "python"
+
+
 def python_interpreter() -> pathlib.Path:
-    """Returns where the interpreter of the virtual environment is or will be."""
-    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:10]
-    return fetch_deps.cache_root() / f"venv-{digest}" / "bin" / "python"
+    """Returns the interpreter with what checks and tests use."""
+    return interpreter_of("venv", REQUIREMENTS)
+
+
+def client_interpreter() -> pathlib.Path:
+    """Returns the interpreter with the vendor's client libraries, which have needs of their own."""
+    return interpreter_of("clients", CLIENT_REQUIREMENTS)
 
 
 def python_environment() -> pathlib.Path:
-    """Returns the interpreter of the cached virtual environment, filling it first if needed."""
-    interpreter = python_interpreter()
+    """Returns python_interpreter(), installing its packages first if needed."""
+    return filled(python_interpreter(), REQUIREMENTS)
+
+
+def client_environment() -> pathlib.Path:
+    """Returns client_interpreter(), installing its packages first if needed."""
+    return filled(client_interpreter(), CLIENT_REQUIREMENTS)
+
+
+def filled(interpreter: pathlib.Path, requirements: pathlib.Path) -> pathlib.Path:
+    """Makes the virtual environment of `interpreter` unless it is complete."""
     home = interpreter.parent.parent
     complete = home / ".complete"
     if complete.exists():
@@ -131,7 +151,7 @@ def python_environment() -> pathlib.Path:
         run_setup([pinned_python(), "-m", "venv", str(home)])
         pip = [str(interpreter), "-m", "pip", "install", "--quiet", "--require-hashes"]
         pip += ["--disable-pip-version-check", "--no-deps", "--only-binary=:all:"]
-        run_setup(pip + ["--requirement", str(REQUIREMENTS)])
+        run_setup(pip + ["--requirement", str(requirements)])
         complete.touch()
     return interpreter
 
