@@ -36,7 +36,21 @@ struct PendingState {
   std::vector<std::string> removals;  // Keys, for delete_after_load and move_to.
   std::optional<Timestamp> complete_until;
   nlohmann::json file_record = nlohmann::json::array();
+  std::optional<Timestamp> newest_event;
+  std::vector<LandingWarning> warnings;
 };
+
+std::optional<Timestamp> NewestEvent(const arrow::RecordBatch& rows) {
+  const auto times = std::dynamic_pointer_cast<arrow::TimestampArray>(
+      rows.GetColumnByName("hdr__event_timestamp"));
+  std::optional<Timestamp> newest;
+  for (int64_t i = 0; times != nullptr && i < times->length(); ++i) {
+    if (times->IsValid(i)) {
+      newest = std::max(newest, std::optional(FromMicros(times->Value(i))));
+    }
+  }
+  return newest;
+}
 
 }  // namespace
 
@@ -74,6 +88,7 @@ struct LandingTask::State {
   std::string open_key;
   int64_t rows_in_batch = 0;
   int64_t bytes_in_batch = 0;
+  std::optional<Timestamp> newest_event;  // Of what is committed.
   Timestamp batch_start{};
   std::chrono::steady_clock::time_point batch_started;
   std::string stored_schema;
@@ -132,6 +147,7 @@ Status LandingTask::State::HandOver() {
                                            deps.warehouse, deps.uuids);
   }
   rows_in_batch += batch->num_rows();
+  pending.newest_event = std::max(pending.newest_event, NewestEvent(*batch));
   return files->Write(batch);
 }
 
@@ -158,6 +174,7 @@ Status LandingTask::State::EndFile(const FilePosition& position) {
       break;
     }
     case FileOutcome::kChangedIgnored:
+      pending.warnings.push_back({.code = "overwritten", .object = position.name});
       Log(LogLevel::kWarning, "landing",
           fmt::format("{}: overwritten after it was loaded; not read again (on_changed: report)",
                       position.name));
@@ -242,6 +259,8 @@ Result<LandingProgress> LandingTask::State::Step() {
   }
   progress.counts = rows->counts();
   progress.json_counters = rows->json_counters();
+  progress.newest_event = newest_event;
+  progress.waiting_bytes = source->waiting_bytes();
   return progress;
 }
 
@@ -340,6 +359,8 @@ Status LandingTask::State::Commit(LandingProgress& progress) {
     stored_schema = MakeLandingSchema(spec, rows->column_set());
   }
   const bool removals = !pending.removals.empty();
+  newest_event = std::max(newest_event, pending.newest_event);
+  progress.warnings = std::move(pending.warnings);
   pending = {};
   rows_in_batch = 0;
   bytes_in_batch = 0;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tarn/base/memory_budget.h"
 #include "tarn/base/status.h"
@@ -40,6 +41,12 @@ struct LandingDeps {
   metastore::SqlFunction fence;
 };
 
+/// What people should hear of, e.g. {"overwritten", "a/b.json"}.
+struct LandingWarning {
+  std::string code;
+  std::string object;  // Name of the file.
+};
+
 /// What one call of RunUntilIdle or Step did.
 struct LandingProgress {
   LandingCounts counts;  // Since the task was opened.
@@ -48,6 +55,10 @@ struct LandingProgress {
   int64_t commits = 0;                            // Of this call.
   bool caught_up = false;                         // Nothing more was there.
   bool restarted = false;  // A file spoiled the batch; the counts start anew.
+  /// Newest hdr__event_timestamp that was committed since the task was opened.
+  std::optional<Timestamp> newest_event;
+  uint64_t waiting_bytes = 0;            // Found in the source and not read yet.
+  std::vector<LandingWarning> warnings;  // Of this call.
 };
 
 /// One owner thread; Cancel from any thread.

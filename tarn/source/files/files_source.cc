@@ -111,6 +111,14 @@ FilesSource::FilesSource(const FilesSourceOptions& options, const Dependencies& 
 
 FilesSource::~FilesSource() = default;
 
+uint64_t FilesSource::waiting_bytes() const {
+  uint64_t bytes = 0;
+  for (const Planned& planned : planned_) {
+    bytes += planned.found.version.size_bytes;
+  }
+  return bytes - std::min(bytes, reading_ ? reading_->offset_bytes : 0);
+}
+
 Status FilesSource::CheckCancelled() const {
   return cancelled_.load() ? Status(ErrorCode::kCancelled, "the files source was told to stop")
                            : Status::Ok();

@@ -31,7 +31,7 @@ struct FilesSourceOptions {
   std::vector<std::string> exclude_folders;  // "done": where MoveLoaded puts files. No patterns.
   ListingOptions listing;
   DecideOptions decide;
-  uint64_t piece_bytes = 1ULL << 20;    // Payload of one item at most.
+  uint64_t piece_bytes = 256ULL << 10;  // Payload of one item at most.
   size_t files_per_poll_max = 200'000;  // Names that one poll holds; the next goes on from there.
   int read_attempts_max = 5;            // Then a file that cannot be read is rejected.
   std::string name_prefix;              // Put before keys for hdr__file_name.
@@ -72,6 +72,8 @@ class FilesSource final : public Source {
   /// Never waits for new files: a caught-up batch returns at once, and the next call lists again.
   Result<SourceBatch> Next(const BatchLimits& limits) override;
   void Cancel() override { cancelled_.store(true); }
+  /// What the newest poll found and Next has not handed over yet. Cost: O(files found).
+  [[nodiscard]] uint64_t waiting_bytes() const;
 
  private:
   struct Planned {
