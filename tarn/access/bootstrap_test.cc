@@ -44,28 +44,5 @@ TEST_F(BootstrapTest, TheFirstStartMakesAnAdminAndLaterOnesNothing) {
   EXPECT_FALSE(third.has_value()) << "deleting the admin must not bring a new one";
 }
 
-TEST_F(BootstrapTest, TheOrganizationCanBeReadAndRenamed) {
-  EXPECT_THAT(In<Organization>([&](SqlTransaction& sql) { return GetOrganization(sql); }),
-              Fails(ErrorCode::kNotFound));
-  ASSERT_OK(Boot());
-  ASSERT_OK_AND_ASSIGN(Organization organization,
-                       In<Organization>([&](SqlTransaction& sql) { return GetOrganization(sql); }));
-  EXPECT_TRUE(organization.rid.ToString().starts_with("ri.multipass..organization."));
-  EXPECT_THAT(Uuid::Parse(organization.marking_id), IsOk());
-  const auto rename = [&](const std::string& name) {
-    return Do([&](SqlTransaction& sql) {
-      return ReplaceOrganization(sql, organization.rid, name, "about");
-    });
-  };
-  EXPECT_THAT(rename(""), Fails(ErrorCode::kInvalidArgument));
-  ASSERT_OK(rename("Ours"));
-  organization.name = "Ours";
-  organization.description = "about";
-  EXPECT_THAT(In<Organization>([&](SqlTransaction& sql) { return GetOrganization(sql); }),
-              IsOkAndHolds(organization));
-  EXPECT_THAT(Do([&](SqlTransaction& sql) { return ReplaceOrganization(sql, root_, "x", ""); }),
-              Fails(ErrorCode::kNotFound));
-}
-
 }  // namespace
 }  // namespace tarn::access

@@ -179,6 +179,8 @@ Status Directory::ReplaceGroup(SqlTransaction& sql, std::string_view group_id,
 Status Directory::DeleteGroup(SqlTransaction& sql, std::string_view group_id) {
   TARN_ASSIGN_OR_RETURN(const Group group, GetGroup(sql, group_id));
   TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM access_members WHERE group_id = ?1", {group.id}));
+  TARN_RETURN_IF_ERROR(
+      sql.Execute("DELETE FROM access_group_organizations WHERE group_id = ?1", {group.id}));
   TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM access_groups WHERE id = ?1", {group.id}));
   return EndPrincipal(sql, group.id);
 }

@@ -79,10 +79,23 @@ CREATE TABLE access_audit (
 );
 )";
 
+constexpr std::string_view kOrganizations = R"(
+ALTER TABLE access_organizations ADD COLUMN host TEXT NOT NULL DEFAULT '';
+ALTER TABLE access_organizations ADD COLUMN created BIGINT NOT NULL DEFAULT 0;
+CREATE UNIQUE INDEX access_organizations_by_name ON access_organizations (name);
+ALTER TABLE access_groups ADD COLUMN attributes TEXT NOT NULL DEFAULT '{}';
+CREATE TABLE access_group_organizations (
+  group_id TEXT NOT NULL REFERENCES access_groups (id),
+  organization TEXT NOT NULL REFERENCES access_organizations (rid),
+  PRIMARY KEY (group_id, organization)
+);
+)";
+
 }  // namespace
 
 std::vector<metastore::Migration> Migrations() {
-  return {{.room = "access", .version = 1, .sql = std::string(kPrincipals).append(kRights)}};
+  return {{.room = "access", .version = 1, .sql = std::string(kPrincipals).append(kRights)},
+          {.room = "access", .version = 2, .sql = std::string(kOrganizations)}};
 }
 
 Result<int64_t> ReadAccessStamp(metastore::SqlTransaction& sql) {

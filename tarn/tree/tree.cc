@@ -6,6 +6,7 @@
 #include "tarn/access/authorizer.h"
 #include "tarn/access/grant.h"
 #include "tarn/base/json_text.h"
+#include "tarn/tree/labels.h"
 #include "tarn/tree/rows.h"
 
 namespace tarn::tree {
@@ -153,6 +154,33 @@ CREATE INDEX tree_nodes_children ON tree_nodes (parent, name, rid);
 INSERT INTO tree_nodes (rid, parent, name, type, description, documentation, created_by, created,
                         updated_by, updated)
 VALUES ('ri.compass.main.folder.0', '', '', 0, '', '', '', 0, '', 0);
+)"},
+          {.room = "tree", .version = 2, .sql = R"(
+CREATE TABLE tree_labels (
+  rid TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  label TEXT NOT NULL,
+  PRIMARY KEY (rid, kind, label)
+);
+CREATE TABLE tree_references (
+  project TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  name TEXT NOT NULL,
+  external INTEGER NOT NULL,
+  imported_by TEXT NOT NULL,
+  imported BIGINT NOT NULL,
+  PRIMARY KEY (project, resource)
+);
+CREATE TABLE tree_settings (
+  rid TEXT NOT NULL PRIMARY KEY,
+  settings TEXT NOT NULL
+);
+CREATE TABLE tree_looks (
+  user_id TEXT NOT NULL,
+  rid TEXT NOT NULL,
+  time BIGINT NOT NULL,
+  PRIMARY KEY (user_id, rid)
+);
 )"}};
 }
 
@@ -348,6 +376,7 @@ Result<std::vector<Node>> Tree::PermanentlyDelete(SqlTransaction& sql, const Rid
     TARN_RETURN_IF_ERROR(
         sql.Execute("DELETE FROM tree_nodes WHERE rid = ?1", {gone.rid.ToString()}));
     TARN_RETURN_IF_ERROR(access::RemoveGrantsOn(sql, gone.rid));
+    TARN_RETURN_IF_ERROR(RemoveLabelsOf(sql, gone.rid));
   }
   return nodes;
 }
@@ -367,6 +396,7 @@ Status Tree::DeleteSpace(SqlTransaction& sql, const Rid& rid) {
         .WithReason("SpaceNotEmpty", JsonObject({{"spaceRid", rid.ToString()}}));
   }
   TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM tree_nodes WHERE rid = ?1", {rid.ToString()}));
+  TARN_RETURN_IF_ERROR(RemoveLabelsOf(sql, rid));
   return access::RemoveGrantsOn(sql, rid);
 }
 
