@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include "tarn/pipeline/landing_keys.h"
 #include "tarn/pipeline/transform_keys.h"
@@ -27,25 +28,13 @@ void CheckName(YamlReader& keys, const std::string& name) {
 // A name that two tasks of this file would give to different things.
 void CheckClashes(YamlReader& document, const PipelineSpec& pipeline) {
   std::map<std::string, std::string> owners;
-  const auto claim = [&](const std::string& schema, const std::string& name,
-                         const std::string& task) {
-    const auto [owner, fresh] = owners.emplace(schema + "." + name, task);
+  for (const ClaimedName& claim : ListClaims(pipeline)) {
+    const auto [owner, fresh] = owners.emplace(claim.schema + "." + claim.name, claim.task);
     if (!fresh) {
       document.Complain("", fmt::format("{} and {} both need the name {}.{}: use another schema or "
                                         "prefix",
-                                        owner->second, task, schema, name));
+                                        owner->second, claim.task, claim.schema, claim.name));
     }
-  };
-  for (const landing::LandingSpec& landing : pipeline.landings) {
-    claim(landing.schema, landing.name, "landing." + landing.name);
-    claim(landing.schema, landing.rejected_name(), "landing." + landing.name);
-  }
-  for (const TransformSpec& task : pipeline.transforms) {
-    const std::string owner = "transform." + task.name;
-    claim(task.table.internal_schema, task.table.internal_name(), owner);
-    claim(task.table.external_schema, task.table.name, owner);
-    claim(task.table.external_schema, task.table.history_name(), owner);
-    claim(task.table.external_schema, task.table.applied_name(), owner);
   }
 }
 
@@ -79,7 +68,25 @@ const landing::LandingSpec* PipelineSpec::FindLanding(std::string_view task) con
   return nullptr;
 }
 
-Result<PipelineSpec> ParsePipeline(std::string_view yaml) {
+std::vector<ClaimedName> ListClaims(const PipelineSpec& pipeline) {
+  std::vector<ClaimedName> claims;
+  for (const landing::LandingSpec& landing : pipeline.landings) {
+    for (const std::string& name : {landing.name, landing.rejected_name()}) {
+      claims.push_back({landing.schema, name, "landing." + landing.name});
+    }
+  }
+  for (const TransformSpec& task : pipeline.transforms) {
+    const std::string owner = "transform." + task.name;
+    const lakehouse::TableSpec& table = task.table;
+    claims.push_back({table.internal_schema, table.internal_name(), owner});
+    for (const std::string& name : {table.name, table.history_name(), table.applied_name()}) {
+      claims.push_back({table.external_schema, name, owner});
+    }
+  }
+  return claims;
+}
+
+Result<PipelineSpec> ParsePipeline(std::string_view yaml, const Variables& variables) {
   TARN_ASSIGN_OR_RETURN(YamlReader document, YamlReader::Parse(yaml));
   PipelineSpec pipeline;
   pipeline.name = document.RequiredText("pipeline");
@@ -89,6 +96,7 @@ Result<PipelineSpec> ParsePipeline(std::string_view yaml) {
   pipeline.project = document.Text("project", "default");
   std::map<std::string, SourceSpec> sources;
   YamlReader source_keys = document.Child("sources");
+  source_keys.Expand(variables);
   for (const std::string& name : source_keys.Keys()) {
     YamlReader keys = source_keys.Child(name);
     sources[name] = ReadSource(keys);
@@ -103,8 +111,36 @@ Result<PipelineSpec> ParsePipeline(std::string_view yaml) {
   document.Refuse({"rules", "alerts"});
   document.Finish();
   CheckClashes(document, pipeline);
-  TARN_RETURN_IF_ERROR(document.status());
+  if (!document.status().ok()) {
+    return Status::InvalidArgument(HideValues(document.status().message(), variables));
+  }
   return pipeline;
+}
+
+Result<std::map<std::string, std::string>> DescribeTasks(std::string_view yaml) {
+  std::map<std::string, std::string> tasks;
+  try {
+    const YAML::Node document = YAML::Load(std::string(yaml));
+    const auto text = [](const YAML::Node& node) {
+      YAML::Emitter emitter;
+      emitter.SetMapFormat(YAML::Flow);
+      emitter.SetSeqFormat(YAML::Flow);
+      emitter << node;
+      return std::string(emitter.c_str());
+    };
+    for (const char* kind : {"landing", "transform"}) {
+      for (const auto& member : document[kind]) {
+        std::string described = text(member.second);
+        if (const YAML::Node source = member.second["source"]; source && source.IsScalar()) {
+          described += "\n" + text(document["sources"][source.Scalar()]);
+        }
+        tasks[std::string(kind) + "." + member.first.Scalar()] = std::move(described);
+      }
+    }
+  } catch (const YAML::Exception& exception) {
+    return Status::InvalidArgument(exception.what());
+  }
+  return tasks;
 }
 
 }  // namespace tarn::pipeline

@@ -1,6 +1,7 @@
 // PipelineSpec: a parsed and validated pipeline file. Value.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "tarn/base/status.h"
 #include "tarn/lakehouse/table_spec.h"
 #include "tarn/landing/landing_spec.h"
+#include "tarn/pipeline/variables.h"
 #include "tarn/transform/mapping_spec.h"
 #include "tarn/transform/schema_plan.h"
 
@@ -39,10 +41,22 @@ struct PipelineSpec {
   [[nodiscard]] const landing::LandingSpec* FindLanding(std::string_view task) const;
 };
 
-/// Reads a pipeline file and checks everything that can be checked without data.
-/// Errors: kInvalidArgument "line 7, column 3: transform.orders.key: …". Keys of the format that
-/// this version does not offer are errors, never ignored. `${NAME}` under sources must be expanded
-/// before.
-Result<PipelineSpec> ParsePipeline(std::string_view yaml);
+/// A name of the project that a task needs for itself.
+struct ClaimedName {
+  std::string schema;
+  std::string name;
+  std::string task;  // "landing.NAME" or "transform.NAME".
+};
+std::vector<ClaimedName> ListClaims(const PipelineSpec& pipeline);
+
+/// Reads a pipeline file and checks everything that can be checked without data. `${NAME}` under
+/// sources stands for a value of `variables`.
+/// Errors: kInvalidArgument "line 7, column 3: transform.orders.key: …"; no value is shown. Keys of
+/// the format that this version does not offer are errors, never ignored.
+Result<PipelineSpec> ParsePipeline(std::string_view yaml, const Variables& variables = {});
+
+/// What a file says of each task, in one form whatever the writing: by "landing.NAME" (its source
+/// included) and "transform.NAME". Equal texts mean equal tasks. Errors: kInvalidArgument.
+Result<std::map<std::string, std::string>> DescribeTasks(std::string_view yaml);
 
 }  // namespace tarn::pipeline

@@ -58,6 +58,7 @@ YamlReader::YamlReader(const YamlReader& other)
     : document_(other.document_),
       node_(std::make_unique<YAML::Node>(*other.node_)),
       path_(other.path_),
+      variables_(other.variables_),
       used_(other.used_) {}
 
 YamlReader& YamlReader::operator=(const YamlReader& other) {
@@ -65,6 +66,7 @@ YamlReader& YamlReader::operator=(const YamlReader& other) {
     document_ = other.document_;
     node_ = std::make_unique<YAML::Node>(*other.node_);
     path_ = other.path_;
+    variables_ = other.variables_;
     used_ = other.used_;
   }
   return *this;
@@ -91,6 +93,22 @@ Result<YamlReader> YamlReader::Parse(std::string_view text) {
     return Status::InvalidArgument(repeated);
   }
   return YamlReader(std::make_shared<Document>(), std::move(node), "");
+}
+
+void YamlReader::Expand(Variables variables) {
+  variables_ = std::make_shared<const Variables>(std::move(variables));
+}
+
+std::string YamlReader::Expanded(std::string_view key, const std::string& text) {
+  if (variables_ == nullptr || text.find("${") == std::string::npos) {
+    return text;
+  }
+  Result<std::string> expanded = ExpandVariables(text, *variables_);
+  if (!expanded.ok()) {
+    Complain(key, expanded.status().message());
+    return text;
+  }
+  return *std::move(expanded);
 }
 
 std::string YamlReader::PathOf(std::string_view key) const {
@@ -147,7 +165,7 @@ std::optional<std::string> YamlReader::Scalar(std::string_view key) {
     Complain(key, value.IsNull() ? "has no value" : "expected one value, not a list or mapping");
     return std::nullopt;
   }
-  return value.Scalar();
+  return Expanded(key, value.Scalar());
 }
 
 std::string YamlReader::Text(std::string_view key, std::string otherwise) {
@@ -168,7 +186,7 @@ std::vector<std::string> YamlReader::Texts(std::string_view key,
     return otherwise;
   }
   if (value.IsScalar()) {
-    return {value.Scalar()};
+    return {Expanded(key, value.Scalar())};
   }
   std::vector<std::string> texts;
   if (!value.IsSequence()) {
@@ -180,7 +198,7 @@ std::vector<std::string> YamlReader::Texts(std::string_view key,
       Complain(key, "expected a list of plain values");
       return texts;
     }
-    texts.push_back(element.Scalar());
+    texts.push_back(Expanded(key, element.Scalar()));
   }
   return texts;
 }
@@ -274,7 +292,9 @@ YamlReader YamlReader::Child(std::string_view key) {
   }
   auto node = std::make_unique<YAML::Node>(
       value.IsDefined() && value.IsMap() ? value : YAML::Node(YAML::NodeType::Map));
-  return {document_, std::move(node), PathOf(key)};
+  YamlReader child(document_, std::move(node), PathOf(key));
+  child.variables_ = variables_;
+  return child;
 }
 
 std::vector<std::string> YamlReader::Keys() const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tarn/base/status.h"
+#include "tarn/pipeline/variables.h"
 
 namespace YAML {
 class Node;
@@ -31,6 +32,9 @@ class YamlReader {
   /// Parses `text`. Errors: kInvalidArgument "line 3, column 5: …" for what is no YAML, a repeated
   /// key, or a document that is no mapping.
   static Result<YamlReader> Parse(std::string_view text);
+  /// From here on `${NAME}` in values of this mapping and all below it stands for a value of
+  /// `variables`.
+  void Expand(Variables variables);
   YamlReader(const YamlReader& other);
   YamlReader& operator=(const YamlReader& other);
   ~YamlReader();
@@ -71,6 +75,7 @@ class YamlReader {
   YamlReader(std::shared_ptr<Document> document, std::unique_ptr<YAML::Node> node,
              std::string path);
   [[nodiscard]] YAML::Node Find(std::string_view key) const;
+  std::string Expanded(std::string_view key, const std::string& text);
   YAML::Node Use(std::string_view key);
   std::optional<std::string> Scalar(std::string_view key);
   [[nodiscard]] std::string PathOf(std::string_view key) const;
@@ -78,6 +83,7 @@ class YamlReader {
   std::shared_ptr<Document> document_;
   std::unique_ptr<YAML::Node> node_;
   std::string path_;
+  std::shared_ptr<const Variables> variables_;  // Null: `${` means nothing here.
   std::set<std::string, std::less<>> used_;
 };
 
