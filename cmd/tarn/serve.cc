@@ -20,6 +20,7 @@
 #include "tarn/base/log.h"
 #include "tarn/catalog/catalog.h"
 #include "tarn/dataset/dataset_store.h"
+#include "tarn/dataset/upkeep/upkeep.h"
 #include "tarn/engine/engine.h"
 #include "tarn/lakehouse/table_inputs.h"
 #include "tarn/landing/landing_state.h"
@@ -132,9 +133,11 @@ class Process {
   Status AddRoutes(const Address& address);
   server::Router& router() { return *router_; }
   task::Control& control() { return *control_; }
+  dataset::upkeep::Upkeep& upkeep() { return *upkeep_; }
 
  private:
   Status OpenMetastore();
+  void OpenUpkeep();
   Result<access::Principal> Authenticate(std::string_view token);
 
   const cli::ServeOptions options_;
@@ -151,6 +154,7 @@ class Process {
   std::unique_ptr<dataset::DatasetStore> datasets_;
   std::unique_ptr<catalog::Catalog> catalog_;
   std::unique_ptr<task::Control> control_;
+  std::unique_ptr<dataset::upkeep::Upkeep> upkeep_;
   server::MetricRegistry metrics_;
   std::unique_ptr<server::IdempotencyKeys> idempotency_;
   std::unique_ptr<server::Router> router_;
@@ -190,12 +194,37 @@ Status Process::Open(const Address& address) {
                                         warehouse_->base_uri() + "/"};
   TARN_ASSIGN_OR_RETURN(engine_, engine::Engine::Open(engine_options));
   datasets_ = std::make_unique<dataset::DatasetStore>(*database_, clock_, uuids_);
+  OpenUpkeep();
   catalog_ = std::make_unique<catalog::Catalog>(
       catalog::CatalogOptions{},
       catalog::CatalogDeps{*database_, *warehouse_, tree_, uuids_, clock_});
   control_ = std::make_unique<task::Control>(task::ControlDeps{
       *database_, *datasets_, *catalog_, *engine_, *budget_, SourceRule(configuration_, address)});
   return Status::Ok();
+}
+
+// The work on datasets that nobody asks for, with what it did as metrics.
+void Process::OpenUpkeep() {
+  dataset::upkeep::UpkeepOptions options;
+  options.owner = uuids_.NextV4().ToString();
+  upkeep_ = std::make_unique<dataset::upkeep::Upkeep>(
+      dataset::retention::RetentionDeps{*database_, *datasets_, clock_}, *warehouse_,
+      std::move(options));
+  for (size_t i = 0; i < dataset::upkeep::kJobCount; ++i) {
+    const auto job = static_cast<dataset::upkeep::Job>(i);
+    const dataset::upkeep::JobCounters& counters = upkeep_->counters(job);
+    const server::Labels labels = {{"job", std::string(dataset::upkeep::JobName(job))}};
+    const auto show = [&](const char* name, const char* help, const std::atomic<int64_t>& value) {
+      metrics_.SetGaugeCallback(name, help, labels,
+                                [&value] { return static_cast<double>(value.load()); });
+    };
+    show("tarn_upkeep_runs", "Runs of an upkeep job since the start.", counters.runs);
+    show("tarn_upkeep_failures", "Runs that failed.", counters.failures);
+    show("tarn_upkeep_skipped", "Runs left to another server.", counters.skipped);
+    show("tarn_upkeep_done", "Checkpoints, rows, transactions, marks or objects dealt with.",
+         counters.done);
+    show("tarn_upkeep_last_milliseconds", "Duration of the last run.", counters.last_millis);
+  }
 }
 
 Result<access::Principal> Process::Authenticate(std::string_view token) {
@@ -272,11 +301,13 @@ Status Serve(const cli::ServeOptions& options) {
         return process.router().Handle(request);
       }));
   TARN_RETURN_IF_ERROR(process.control().Resume());
+  process.upkeep().Start();
   std::printf("listening on http://%s:%u\n", address.host.c_str(), server->port());
   std::fflush(stdout);
   int signal = 0;
   sigwait(&signals, &signal);
   Log(LogLevel::kNotice, "serve", "stopping");
+  process.upkeep().Stop();
   process.control().Shutdown();
   server->Stop(kDrainDeadline);
   return Status::Ok();

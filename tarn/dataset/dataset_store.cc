@@ -72,8 +72,15 @@ Result<int64_t> PurgeDatasetRows(SqlTransaction& sql, int64_t dataset_id, int64_
   if (transactions > 0) {
     return transactions;
   }
-  TARN_RETURN_IF_ERROR(
-      sql.Execute("DELETE FROM dataset_schemas WHERE dataset_id = ?1", {dataset_id}));
+  for (const char* const text : {"DELETE FROM dataset_schemas WHERE dataset_id = ?1",
+                                 "DELETE FROM dataset_retention_marks WHERE dataset_id = ?1",
+                                 "DELETE FROM dataset_retention_kept WHERE dataset_id = ?1",
+                                 // Its bytes are the sweep's, which needs to know the name.
+                                 "INSERT INTO dataset_remains (uuid, base_uri, deleted_at) SELECT "
+                                 "uuid, base_uri, deleted_at FROM dataset_datasets WHERE id = ?1 "
+                                 "ON CONFLICT (uuid) DO NOTHING"}) {
+    TARN_RETURN_IF_ERROR(sql.Execute(text, {dataset_id}));
+  }
   return sql.Execute("DELETE FROM dataset_datasets WHERE id = ?1", {dataset_id});
 }
 
@@ -149,6 +156,7 @@ Status DatasetStore::DeleteDataset(SqlTransaction& sql, const DatasetRid& rid) {
       "dataset_id = ?1)",
       {row.id}));
   TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM dataset_branches WHERE dataset_id = ?1", {row.id}));
+  TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM dataset_tags WHERE dataset_id = ?1", {row.id}));
   TARN_RETURN_IF_ERROR(
       sql.Execute("DELETE FROM dataset_checkpoint_requests WHERE dataset_id = ?1", {row.id}));
   return StatusOf(sql.Execute("INSERT INTO dataset_garbage (dataset_id) VALUES (?1)", {row.id}));

@@ -51,6 +51,23 @@ Status TransactionNotCommitted(const DatasetRid& dataset, const TransactionRid& 
                   TransactionDetails(dataset, rid, "transactionStatus", name));
 }
 
+Status TransactionSwept(const DatasetRid& dataset, const TransactionRid& rid) {
+  return Status::NotFound("retention took the data of transaction " + rid.ToString() +
+                          "; its view can no longer be read")
+      .WithReason(
+          "TransactionDataRemovedByRetention",
+          JsonObject({{"datasetRid", dataset.ToString()}, {"transactionRid", rid.ToString()}}));
+}
+
+Status BranchIsProtected(const DatasetRid& dataset, std::string_view branch,
+                         std::string_view attempt) {
+  return Status::Conflict("branch " + JsonString(branch) + " of dataset " + dataset.ToString() +
+                          " is protected: " + std::string(attempt) +
+                          " needs its protection taken off first")
+      .WithReason("BranchIsProtected",
+                  JsonObject({{"datasetRid", dataset.ToString()}, {"branchName", branch}}));
+}
+
 Status InvalidTransactionType(const DatasetRid& dataset, const TransactionRid& rid,
                               TransactionType type, std::string_view fault) {
   const std::string_view name = TransactionTypeName(type);

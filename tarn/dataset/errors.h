@@ -16,6 +16,10 @@ Status TransactionNotOpen(const DatasetRid& dataset, const TransactionRid& rid,
                           TransactionState state);
 Status TransactionNotCommitted(const DatasetRid& dataset, const TransactionRid& rid,
                                TransactionState state);
+/// Retention took the data of a committed transaction: its view can no longer be read.
+Status TransactionSwept(const DatasetRid& dataset, const TransactionRid& rid);
+Status BranchIsProtected(const DatasetRid& dataset, std::string_view branch,
+                         std::string_view attempt);
 Status InvalidTransactionType(const DatasetRid& dataset, const TransactionRid& rid,
                               TransactionType type, std::string_view fault);
 Status OpenTransactionAlreadyExists(const DatasetRid& dataset, std::string_view branch);

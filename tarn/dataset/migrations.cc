@@ -125,10 +125,52 @@ CREATE TABLE dataset_garbage (
 )
 )sql";
 
+// Retention, tags, protected branches, and what is left of deleted datasets.
+constexpr const char* kVersion2 = R"sql(
+ALTER TABLE dataset_transactions ADD COLUMN swept_at INTEGER;
+CREATE INDEX dataset_transactions_of_root ON dataset_transactions (root, id);
+ALTER TABLE dataset_branches ADD COLUMN protected INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE dataset_tags (
+  dataset_id INTEGER NOT NULL,
+  name BLOB NOT NULL,
+  transaction_id INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  created_by TEXT NOT NULL,
+  PRIMARY KEY (dataset_id, name)
+) WITHOUT ROWID;
+CREATE TABLE dataset_remains (
+  uuid BLOB PRIMARY KEY,
+  base_uri TEXT NOT NULL,
+  deleted_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE dataset_retention_policies (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL UNIQUE,
+  json TEXT NOT NULL,
+  put_at INTEGER NOT NULL,
+  put_by TEXT NOT NULL
+);
+CREATE TABLE dataset_retention_marks (
+  transaction_id INTEGER PRIMARY KEY,
+  dataset_id INTEGER NOT NULL,
+  policy_id INTEGER NOT NULL,
+  marked_at INTEGER NOT NULL,
+  sweep_at INTEGER NOT NULL
+);
+CREATE INDEX dataset_retention_marks_due ON dataset_retention_marks (sweep_at, transaction_id);
+CREATE TABLE dataset_retention_kept (
+  transaction_id INTEGER PRIMARY KEY,
+  dataset_id INTEGER NOT NULL,
+  kept_at INTEGER NOT NULL,
+  kept_by TEXT NOT NULL
+)
+)sql";
+
 }  // namespace
 
 std::vector<metastore::Migration> Migrations() {
-  return {{.room = "dataset", .version = 1, .sql = kVersion1}};
+  return {{.room = "dataset", .version = 1, .sql = kVersion1},
+          {.room = "dataset", .version = 2, .sql = kVersion2}};
 }
 
 }  // namespace tarn::dataset

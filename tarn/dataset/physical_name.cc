@@ -36,13 +36,34 @@ Timestamp TimeOf(const Uuid& uuid) {
   return FromMillis(millis);
 }
 
+std::string NameOf(const DatasetRid& dataset, const Uuid& file) {
+  std::string day = FormatTimestamp(TimeOf(file)).substr(0, 10);
+  std::replace(day.begin(), day.end(), '-', '/');
+  return dataset.uuid.ToString() + "/" + day + "/" + file.ToString();
+}
+
 }  // namespace
 
 std::string PhysicalName(const DatasetRid& dataset, const Uuid& file, std::string_view path) {
-  std::string day = FormatTimestamp(TimeOf(file)).substr(0, 10);
-  std::replace(day.begin(), day.end(), '-', '/');
-  std::string name = dataset.uuid.ToString() + "/" + day + "/" + file.ToString();
-  return name.append(ExtensionOf(path));
+  return NameOf(dataset, file).append(ExtensionOf(path));
+}
+
+std::optional<Timestamp> PhysicalNameTime(const DatasetRid& dataset, std::string_view location) {
+  constexpr size_t kDatasetBytes = 36;
+  constexpr size_t kFileAt = kDatasetBytes + 12;  // Behind "/yyyy/mm/dd/".
+  constexpr size_t kFileBytes = 36;
+  if (location.size() < kFileAt + kFileBytes) {
+    return std::nullopt;
+  }
+  const Result<Uuid> file = Uuid::Parse(location.substr(kFileAt, kFileBytes));
+  if (!file.ok()) {
+    return std::nullopt;
+  }
+  const std::string_view extension = location.substr(kFileAt + kFileBytes);
+  const std::string with_stem = "x" + std::string(extension);
+  const bool whole = location.substr(0, kFileAt + kFileBytes) == NameOf(dataset, *file) &&
+                     ExtensionOf(with_stem) == extension;
+  return whole ? std::optional<Timestamp>(TimeOf(*file)) : std::nullopt;
 }
 
 }  // namespace tarn::dataset

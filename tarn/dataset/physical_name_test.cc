@@ -26,5 +26,22 @@ TEST(PhysicalNameTest, LogicalNamesNeverShowBeyondAPlainExtension) {
   EXPECT_EQ(NameFor("x.tar.gz"), bare + ".gz");
 }
 
+TEST(PhysicalNameTest, OnlyItsOwnNamesHaveATime) {
+  const DatasetRid dataset{.uuid = Uuid::Parse(kDataset).value()};
+  const std::string name = NameFor("x.parquet");
+  ASSERT_TRUE(PhysicalNameTime(dataset, name).has_value());
+  EXPECT_EQ(FormatTimestamp(*PhysicalNameTime(dataset, name)).substr(0, 10), "2026-01-31");
+  EXPECT_TRUE(PhysicalNameTime(dataset, NameFor("x")).has_value());
+  std::string other = name;
+  other[0] = other[0] == '0' ? '1' : '0';
+  std::string wrong_day = name;
+  wrong_day.replace(37, 4, "2025");
+  for (const std::string& foreign :
+       {other, wrong_day, name + "/x", name + ".tmp~", name.substr(0, 60), std::string(kDataset),
+        std::string("metadata/x"), std::string()}) {
+    EXPECT_FALSE(PhysicalNameTime(dataset, foreign).has_value()) << foreign;
+  }
+}
+
 }  // namespace
 }  // namespace tarn::dataset

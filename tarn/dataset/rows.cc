@@ -18,13 +18,13 @@ namespace {
 
 #define TARN_BRANCH_COLUMNS                                                           \
   "id, dataset_id, name, parent_id, ancestry, head_id, open_id, line, next_ordinal, " \
-  "moved_at, created_at, created_by"
+  "moved_at, created_at, created_by, protected"
 
 #define TARN_TRANSACTION_COLUMNS                                                      \
   "id, uuid, dataset_id, branch_id, type, state, shared, parent_id, depth, jump_id, " \
   "jump_depth, view_start_id, view_start_depth, root, line, ordinal, lineage, "       \
   "base_overwritten, base_removed, file_count, overwritten_count, removed_count, "    \
-  "size_bytes, by_retention, created_at, closed_at, created_by"
+  "size_bytes, by_retention, created_at, closed_at, created_by, swept_at"
 
 BranchRow ReadBranch(const SqlRow& row) {
   return {.id = row.Int(0),
@@ -38,7 +38,8 @@ BranchRow ReadBranch(const SqlRow& row) {
           .next_ordinal = row.Int(8),
           .moved_at = FromMicros(row.Int(9)),
           .created_at = FromMicros(row.Int(10)),
-          .created_by = std::string(row.Text(11))};
+          .created_by = std::string(row.Text(11)),
+          .is_protected = row.Int(12) != 0};
 }
 
 Result<TransactionRow> ReadTransaction(const SqlRow& row) {
@@ -68,7 +69,8 @@ Result<TransactionRow> ReadTransaction(const SqlRow& row) {
                       .by_retention = row.Int(23) != 0,
                       .created_at = FromMicros(row.Int(24)),
                       .closed_at = std::nullopt,
-                      .created_by = std::string(row.Text(26))};
+                      .created_by = std::string(row.Text(26)),
+                      .swept = !row.IsNull(27)};
   if (!row.IsNull(25)) {
     read.closed_at = FromMicros(row.Int(25));
   }

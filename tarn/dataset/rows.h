@@ -35,6 +35,7 @@ struct BranchRow {
   Timestamp moved_at{};  // Not before the head's closing.
   Timestamp created_at{};
   std::string created_by;
+  bool is_protected = false;  // May not be deleted or rolled back.
 };
 
 struct TransactionRow {
@@ -65,6 +66,7 @@ struct TransactionRow {
   Timestamp created_at{};
   std::optional<Timestamp> closed_at;
   std::string created_by;
+  bool swept = false;  // Retention took its data: its view can no longer be read.
 
   [[nodiscard]] int64_t view_start() const { return view_start_id.value_or(id); }
   /// The lineage without the transaction itself: what is under it.

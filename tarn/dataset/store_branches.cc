@@ -65,6 +65,9 @@ Result<Origin> OriginAtTransaction(SqlTransaction& sql, const DatasetRow& datase
   if (row.state != TransactionState::kCommitted) {
     return TransactionNotCommitted(dataset.dataset.rid, rid, row.state);
   }
+  if (row.swept) {
+    return TransactionSwept(dataset.dataset.rid, rid);
+  }
   Origin origin{.parent_id = std::nullopt,
                 .head_id = row.id,
                 .open_id = std::nullopt,
@@ -119,6 +122,9 @@ Result<MoveTarget> LoadMove(SqlTransaction& sql, const DatasetRow& dataset, std:
   TARN_ASSIGN_OR_RETURN(TransactionRow target, LoadTransaction(sql, dataset, to));
   if (target.state != TransactionState::kCommitted) {
     return TransactionNotCommitted(dataset.dataset.rid, to, target.state);
+  }
+  if (target.swept) {
+    return TransactionSwept(dataset.dataset.rid, to);
   }
   return MoveTarget{.branch = std::move(branch), .target = std::move(target)};
 }
@@ -214,6 +220,9 @@ Status DatasetStore::DeleteBranch(SqlTransaction& sql, const DatasetRid& dataset
                                   std::string_view name) {
   TARN_ASSIGN_OR_RETURN(const DatasetRow row, LoadDataset(sql, dataset));
   TARN_ASSIGN_OR_RETURN(const BranchRow branch, LoadBranch(sql, row, name));
+  if (branch.is_protected) {
+    return BranchIsProtected(dataset, name, "deleting it");
+  }
   if (branch.open_id) {
     TARN_ASSIGN_OR_RETURN(
         const std::optional<int64_t> other,
@@ -247,6 +256,9 @@ Result<Branch> DatasetStore::ResetBranch(SqlTransaction& sql, const DatasetRid& 
                                          std::string_view by) {
   TARN_ASSIGN_OR_RETURN(const DatasetRow row, LoadDataset(sql, dataset));
   TARN_ASSIGN_OR_RETURN(const MoveTarget move, LoadMove(sql, row, name, to));
+  if (move.branch.is_protected) {
+    return BranchIsProtected(dataset, name, "resetting it (fast-forward is possible)");
+  }
   TARN_ASSIGN_OR_RETURN(const BranchRow moved,
                         MoveBranch(sql, clock_, move.branch, move.target, by));
   return ToBranch(sql, moved);

@@ -157,6 +157,9 @@ Result<ResolvedView> Resolve(SqlTransaction& sql, const DatasetRow& dataset,
     }
     return resolved;
   }
+  if (resolved.end->swept) {
+    return TransactionSwept(dataset.dataset.rid, resolved.end->rid);
+  }
   resolved.view.end = resolved.end->rid;
   resolved.view.lineage = resolved.end->lineage;
   if (selector.start) {
