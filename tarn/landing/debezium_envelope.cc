@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tarn/format/base64.h"
+#include "tarn/format/column_node.h"
 
 namespace tarn::landing {
 
@@ -18,9 +19,10 @@ using format::LogicalSchema;
 using format::RecordError;
 using format::RecordFailure;
 
-// Members of an event's value that are looked at.
+// Members of a record or of an event's value that are looked at.
 struct ValueMembers {
   JsonValue before, after, source, transaction, op, ts_ms, ts_us, ts_ns;
+  JsonValue key, value, topic, schema, payload;
   JsonValue status, id, ddl, table_changes;
   JsonValue flat_op, flat_deleted, flat_lsn, flat_transaction, flat_ts_ms, flat_source_ts_ms;
 };
@@ -37,7 +39,7 @@ struct NamedMember {
   JsonValue Members::* member;
 };
 
-constexpr std::array<NamedMember<ValueMembers>, 18> kValueMembers = {
+constexpr std::array<NamedMember<ValueMembers>, 23> kValueMembers = {
     {{"before", &ValueMembers::before},
      {"after", &ValueMembers::after},
      {"source", &ValueMembers::source},
@@ -46,6 +48,11 @@ constexpr std::array<NamedMember<ValueMembers>, 18> kValueMembers = {
      {"ts_ms", &ValueMembers::ts_ms},
      {"ts_us", &ValueMembers::ts_us},
      {"ts_ns", &ValueMembers::ts_ns},
+     {"key", &ValueMembers::key},
+     {"value", &ValueMembers::value},
+     {"topic", &ValueMembers::topic},
+     {"schema", &ValueMembers::schema},
+     {"payload", &ValueMembers::payload},
      {"status", &ValueMembers::status},
      {"id", &ValueMembers::id},
      {"ddl", &ValueMembers::ddl},
@@ -80,23 +87,60 @@ constexpr std::array<NamedMember<SourceMembers>, 21> kSourceMembers = {
      {"transaction_id", &SourceMembers::tx_id},
      {"xid", &SourceMembers::tx_id}}};
 
-// Sorts the members of `object` into a struct; order of the text rules, the last one wins.
+// Sorts the members of objects into a struct; order of the text rules, the last one wins.
+//
+// The objects of one stream have their members in one order, so each name is first compared with
+// the one that the object before had at the same place.
 template <typename Members, size_t kCount>
-Members Collect(JsonValue object, const std::array<NamedMember<Members>, kCount>& names) {
-  Members found;
-  size_t hint = 0;
-  for (const JsonMember member : object.members()) {
-    for (size_t i = 0; i < kCount; ++i) {
-      const size_t at = hint + i < kCount ? hint + i : hint + i - kCount;
-      if (names[at].name == member.name) {
-        found.*names[at].member = member.value;
-        hint = at + 1;
-        break;
+class MemberSorter {
+ public:
+  explicit MemberSorter(const std::array<NamedMember<Members>, kCount>& names) : names_(names) {}
+
+  void Sort(JsonValue object, Members& found) {
+    found = {};
+    size_t place = 0;
+    for (const JsonMember member : object.members()) {
+      JsonValue Members::* target = nullptr;
+      if (place < places_.size() && IsAt(places_[place], member.name)) [[likely]] {
+        target = places_[place].member;
+      } else {
+        target = Find(member.name);
+        if (place < kPlacesMax) {
+          places_.resize(std::max(places_.size(), place + 1));
+          places_[place] = {std::string(member.name), target};
+        }
+      }
+      ++place;
+      if (target != nullptr) {
+        found.*target = member.value;
       }
     }
   }
-  return found;
-}
+
+ private:
+  struct Place {
+    std::string name;
+    JsonValue Members::* member = nullptr;  // Null: not looked at.
+  };
+  static constexpr size_t kPlacesMax = 256;
+
+  static bool IsAt(const Place& place, std::string_view name) {
+    return place.name.size() == name.size() &&
+           format::EqualBytes(place.name.data(), name.data(), name.size());
+  }
+
+  JsonValue Members::* Find(std::string_view name) const {
+    for (const NamedMember<Members>& named : names_) {
+      if (named.name == name) {
+        return named.member;
+      }
+    }
+    return nullptr;
+  }
+
+  const std::array<NamedMember<Members>, kCount>& names_;
+  std::vector<Place> places_;
+};
 
 bool Present(JsonValue value) { return value && !value.is_null(); }
 
@@ -130,8 +174,9 @@ std::string_view ScalarText(JsonValue value) {
 
 // Appends digits padded with zeros to `width`; text that is no such number as it is.
 void AppendPadded(std::string_view digits, size_t width, std::string& out) {
-  const bool number = !digits.empty() && digits.size() <= width &&
-                      digits.find_first_not_of("0123456789") == std::string_view::npos;
+  const bool number =
+      !digits.empty() && digits.size() <= width &&
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (number) {
     out.append(width - digits.size(), '0');
   }
@@ -250,6 +295,10 @@ struct DebeziumEnvelope::State {
   }
 
   RecordFailure OpenValue(JsonValue key, JsonValue value, DebeziumEvent& event);
+  RecordFailure OpenPayload(const ValueMembers& members, JsonValue payload, DebeziumEvent& event);
+  RecordFailure OpenChange(const ValueMembers& members, DebeziumEvent& event);
+  static RecordFailure OpenOther(const ValueMembers& members, JsonValue payload,
+                                 DebeziumEvent& event);
   RecordFailure OpenFlat(const ValueMembers& members, JsonValue payload, DebeziumEvent& event);
   RecordFailure CheckImages(DebeziumEvent& event, const ValueMembers& members);
   void FindPosition(const SourceMembers& source, DebeziumEvent& event);
@@ -268,6 +317,11 @@ struct DebeziumEnvelope::State {
   std::string position;
   format::JsonTape after_tape;  // Images that are text (MongoDB).
   format::JsonTape before_tape;
+  MemberSorter<ValueMembers, kValueMembers.size()> record_sorter{kValueMembers};
+  MemberSorter<ValueMembers, kValueMembers.size()> value_sorter{kValueMembers};
+  MemberSorter<SourceMembers, kSourceMembers.size()> source_sorter{kSourceMembers};
+  ValueMembers found_members;
+  SourceMembers found_source;
 };
 
 bool DebeziumEnvelope::State::IsMarker(std::string_view text) const {
@@ -424,29 +478,46 @@ RecordFailure DebeziumEnvelope::State::OpenValue(JsonValue key, JsonValue value,
   if (const CachedSchema* schema = Schema(value_schema); schema != nullptr) {
     event.row_schema = schema->rows.get();
   }
-  const ValueMembers members = Collect(payload, kValueMembers);
-  if (!Present(members.op)) {
-    if (Present(members.flat_op) || Present(members.flat_deleted)) {
-      return OpenFlat(members, payload, event);
-    }
-    if (Present(members.status) && Present(members.id)) {
-      event.kind = DebeziumKind::kTransaction;
-    } else if (members.ddl || members.table_changes) {
-      event.kind = DebeziumKind::kSchemaChange;
-    } else if (Present(members.ts_ms) && payload.size() <= 3 && !members.after) {
-      event.kind = DebeziumKind::kHeartbeat;
-    } else {
-      return Bad("no member op, which says what happened");
-    }
-    return {};
+  value_sorter.Sort(payload, found_members);
+  return OpenPayload(found_members, payload, event);
+}
+
+// What is no change of a row.
+RecordFailure DebeziumEnvelope::State::OpenOther(const ValueMembers& members, JsonValue payload,
+                                                 DebeziumEvent& event) {
+  if (Present(members.status) && Present(members.id)) {
+    event.kind = DebeziumKind::kTransaction;
+  } else if (members.ddl || members.table_changes) {
+    event.kind = DebeziumKind::kSchemaChange;
+  } else if (Present(members.ts_ms) && payload.size() <= 3 && !members.after) {
+    event.kind = DebeziumKind::kHeartbeat;
+  } else {
+    return Bad("no member op, which says what happened");
   }
+  return {};
+}
+
+RecordFailure DebeziumEnvelope::State::OpenPayload(const ValueMembers& members, JsonValue payload,
+                                                   DebeziumEvent& event) {
+  if (Present(members.op)) {
+    return OpenChange(members, event);
+  }
+  return Present(members.flat_op) || Present(members.flat_deleted)
+             ? OpenFlat(members, payload, event)
+             : OpenOther(members, payload, event);
+}
+
+RecordFailure DebeziumEnvelope::State::OpenChange(const ValueMembers& members,
+                                                  DebeziumEvent& event) {
   event.operation = OperationOf(StringOf(members.op));
   if (event.operation == 0) {
     return Bad("unknown operation " + std::string(members.op.text().substr(0, 40)));
   }
-  SourceMembers source;
+  SourceMembers& source = found_source;
   if (members.source && members.source.is_object()) {
-    source = Collect(members.source, kSourceMembers);
+    source_sorter.Sort(members.source, source);
+  } else {
+    source = {};
   }
   event.commit_time_micros = MicrosOf(source.ts_us, source.ts_ns, source.ts_ms);
   if (!event.commit_time_micros.has_value()) {
@@ -455,7 +526,7 @@ RecordFailure DebeziumEnvelope::State::OpenValue(JsonValue key, JsonValue value,
   FindTable(source, event);
   FindPosition(source, event);
   event.transaction = ScalarText(Present(source.tx_id) ? source.tx_id : source.gtid);
-  if (members.transaction && members.transaction.is_object() && event.transaction.empty()) {
+  if (event.transaction.empty() && members.transaction && members.transaction.is_object()) {
     event.transaction = ScalarText(members.transaction.Find("id"));
   }
   if (event.operation == 'm') {
@@ -475,40 +546,37 @@ DebeziumEnvelope::DebeziumEnvelope(DebeziumEnvelopeOptions options)
 
 DebeziumEnvelope::~DebeziumEnvelope() = default;
 
-RecordFailure DebeziumEnvelope::Open(JsonValue key, JsonValue value, DebeziumEvent& event) {
+namespace {
+
+void Clear(DebeziumEvent& event) {
   auto unavailable = std::move(event.unavailable);
   unavailable.clear();
   event = DebeziumEvent{.topic = event.topic, .unavailable = std::move(unavailable)};
+}
+
+}  // namespace
+
+RecordFailure DebeziumEnvelope::Open(JsonValue key, JsonValue value, DebeziumEvent& event) {
+  Clear(event);
   return state_->OpenValue(key, value, event);
 }
 
 RecordFailure DebeziumEnvelope::Open(JsonValue record, DebeziumEvent& event) {
   event.topic = {};
-  JsonValue key;
-  JsonValue value = record;
-  if (record && record.is_object()) {
-    JsonValue wrapped;
-    JsonValue topic;
-    bool is_event = false;
-    for (const JsonMember member : record.members()) {
-      if (member.name == "value") {
-        wrapped = member.value;
-      } else if (member.name == "key") {
-        key = member.value;
-      } else if (member.name == "topic") {
-        topic = member.value;
-      } else if (member.name == "op" || member.name == "payload") {
-        is_event = true;
-      }
-    }
-    if (wrapped && !is_event) {
-      value = wrapped;
-      event.topic = StringOf(topic);
-    } else {
-      key = {};
-    }
+  if (!record || !record.is_object()) {
+    return Open({}, record, event);
   }
-  return Open(key, value, event);
+  ValueMembers& members = state_->found_members;
+  state_->record_sorter.Sort(record, members);
+  if (members.payload && members.schema && record.size() == 2) {
+    return Open({}, record, event);
+  }
+  if (members.value && !members.op && !members.payload) {
+    event.topic = StringOf(members.topic);
+    return Open(members.key, members.value, event);
+  }
+  Clear(event);
+  return state_->OpenPayload(members, record, event);
 }
 
 }  // namespace tarn::landing

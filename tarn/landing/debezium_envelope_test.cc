@@ -50,6 +50,26 @@ TEST_F(DebeziumEnvelopeTest, OpensABareValue) {
   EXPECT_TRUE(event_.unavailable.empty());
 }
 
+TEST_F(DebeziumEnvelopeTest, TheOrderOfMembersMayChangeFromEventToEvent) {
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(
+        Open(R"({"op":"c","after":{"id":1},"source":{"schema":"s","table":"t","lsn":1}})").ok());
+    EXPECT_EQ(event_.table, "s.t");
+    ASSERT_TRUE(
+        Open(R"({"source":{"lsn":2,"table":"u","x":1,"schema":"s"},"y":0,"after":{},"op":"u"})")
+            .ok());
+    EXPECT_EQ(event_.table, "s.u");
+    EXPECT_EQ(event_.position, "00000000000000000002");
+    EXPECT_EQ(event_.operation, 'U');
+    ASSERT_TRUE(Open(R"({"topic":"a.b.c","value":{"id":5,"__op":"c","__source_lsn":3}})").ok());
+    EXPECT_EQ(event_.table, "b.c");
+    ASSERT_TRUE(Open(R"({"key":{"id":1},"value":{"op":"d","op":"c","after":{"id":6}}})").ok());
+    EXPECT_EQ(event_.operation, 'I');
+    EXPECT_EQ(event_.table, "");
+    EXPECT_EQ(event_.position, "");
+  }
+}
+
 TEST_F(DebeziumEnvelopeTest, OperationsHaveTheirLetters) {
   const std::string images = R"("before":{"id":1},"after":{"id":2},"source":{})";
   for (const auto& [op, letter] : std::vector<std::pair<std::string, char>>{

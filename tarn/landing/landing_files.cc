@@ -13,6 +13,14 @@
 
 namespace tarn::landing {
 
+namespace {
+
+// Landed rows are written once and mostly read once, soon: a third less work of the processor is
+// worth a quarter more bytes.
+constexpr int kCompressionLevel = -1;
+
+}  // namespace
+
 struct LandingFiles::State {
   State(LandingFilesOptions landing_options, storage::ObjectStore& object_store,
         UuidGenerator& generator)
@@ -53,7 +61,9 @@ struct LandingFiles::State {
       TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,
                             store.OpenWriter(open.location, storage::WriteMode::kPutIfAbsent));
       schema = batch.schema();
-      TARN_ASSIGN_OR_RETURN(writer, format::ParquetWriter::Open(std::move(object), schema));
+      TARN_ASSIGN_OR_RETURN(writer,
+                            format::ParquetWriter::Open(std::move(object), schema,
+                                                        {.compression_level = kCompressionLevel}));
     }
     return writer->Write(batch);
   }

@@ -1,21 +1,27 @@
 #include "tarn/landing/landing_rows.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include <arrow/api.h>
 #include <fmt/format.h>
 
 #include "tarn/base/arrow_status.h"
-#include "tarn/base/json_text.h"
+#include "tarn/base/check.h"
+#include "tarn/landing/before_image.h"
+#include "tarn/landing/cdc_columns.h"
 
 namespace tarn::landing {
 
 namespace {
 
-using format::JsonMember;
 using format::JsonRecord;
 using format::JsonValue;
 using source::files::FilePosition;
+
+// Rows are handed over in pieces of about this many.
+constexpr int64_t kPieceRows = 64 * 1024;
+constexpr int64_t kPieceBytes = 48LL << 20;
 
 // A file whose rows are among those not handed over.
 struct FileSpan {
@@ -23,75 +29,26 @@ struct FileSpan {
   int64_t row_count = 0;
 };
 
-// What a Debezium record adds to its row.
-struct CdcHeader {
-  std::string table;
-  char operation = 0;
-  std::string position;
-  std::optional<int64_t> commit_time_micros;
-  std::string transaction;
-  std::string before;  // JSON text; empty = NULL.
-};
-
-bool SameJson(JsonValue a, JsonValue b) { return a && b && a.text() == b.text(); }
-
-// {"name": value, …} of the members of `image` that `key` has too.
-std::string KeyMembers(JsonValue image, JsonValue key) {
-  std::string text;
-  for (const JsonMember member : key.members()) {
-    const JsonValue value = image.Find(member.name);
-    if (!value) {
-      continue;
-    }
-    text += text.empty() ? "{" : ",";
-    text += JsonString(member.name);
-    text += ":";
-    text += value.text();
-  }
-  return text.empty() ? text : text + "}";
-}
-
-// True when a member of the key differs between the images.
-bool KeyChanged(JsonValue before, JsonValue after, JsonValue key) {
-  for (const JsonMember member : key.members()) {
-    const JsonValue old = before.Find(member.name);
-    const JsonValue now = after.Find(member.name);
-    if (old && now && !SameJson(old, now)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-std::string BeforeText(const DebeziumEvent& event, CdcBefore keep) {
-  const bool update = event.operation == 'U' && event.before && event.before.is_object();
-  if (!update || keep == CdcBefore::kOff) {
-    return {};
-  }
-  const bool key_known = event.key && event.key.is_object();
-  if (keep == CdcBefore::kFull || !key_known) {
-    return std::string(event.before.text());
-  }
-  // An update that changes the key is keyed by the new one; compare under either name.
-  return event.after.is_object() && KeyChanged(event.before, event.after, event.key)
-             ? KeyMembers(event.before, event.key)
-             : std::string();
-}
-
 }  // namespace
 
 struct LandingRows::State {
   explicit State(const LandingSpec& landing_spec)
       : spec(landing_spec),
-        splitter({.limits = {.depth = 512, .max_record_bytes = landing_spec.record_bytes_max}}) {}
+        splitter({.limits = {.depth = 512, .max_record_bytes = landing_spec.record_bytes_max}}),
+        before(landing_spec) {
+    TARN_CHECK(empty_object.Parse("{}").ok());
+  }
 
   const LandingSpec& spec;
   format::JsonSplitter splitter;
   std::unique_ptr<format::JsonColumns> columns;
   DebeziumEnvelope envelope;
+  DebeziumEvent event;
+  BeforeImage before;
+  format::JsonTape empty_object;                     // The row of a truncate.
   std::vector<FileSpan> files;                       // Of the rows not handed over, in order.
   std::vector<int64_t> file_rows;                    // hdr__file_row of each of them.
-  std::vector<CdcHeader> cdc;                        // With an envelope: of each of them.
+  CdcColumns cdc;                                    // With an envelope: of each of them.
   std::vector<std::pair<int64_t, int64_t>> dropped;  // Ranges of them that do not count.
   std::vector<DeadLetter> letters;
   size_t letters_before_file = 0;
@@ -148,7 +105,6 @@ bool LandingRows::State::IsWanted(std::string_view table) const {
 }
 
 Status LandingRows::State::TakeEvent(const JsonRecord& record) {
-  DebeziumEvent event;
   const format::RecordFailure opened = envelope.Open(record.value, event);
   if (!opened.ok()) {
     return Reject(record, format::RecordErrorName(opened.code), opened.text);
@@ -157,26 +113,19 @@ Status LandingRows::State::TakeEvent(const JsonRecord& record) {
     ++counts.filtered;
     return Status::Ok();
   }
-  const JsonValue row = event.row();
-  if (!row || !row.is_object()) {
-    // A truncate has no row; it is landed as one without values.
-    if (event.operation != 'T') {
-      return Reject(record, "bad_envelope", "the event has no row image");
-    }
-    ++counts.filtered;
-    return Status::Ok();
+  JsonValue row = event.row();
+  if (event.operation == 'T') {
+    row = empty_object.root();  // A truncate is landed as a row without values.
+    event.row_schema = nullptr;
+    event.unavailable.clear();
+    ++counts.truncates;
   }
   const format::RecordFailure appended =
       columns->Append(row, {.schema = event.row_schema, .unavailable = event.unavailable});
   if (!appended.ok()) {
     return Reject(record, format::RecordErrorName(appended.code), appended.text);
   }
-  cdc.push_back({.table = std::string(event.table),
-                 .operation = event.operation,
-                 .position = std::string(event.position),
-                 .commit_time_micros = event.commit_time_micros,
-                 .transaction = std::string(event.transaction),
-                 .before = BeforeText(event, spec.cdc_before)});
+  cdc.Append(event, before.TextOf(event));
   AddRow(record.row);
   return Status::Ok();
 }
@@ -271,8 +220,11 @@ void LandingRows::RejectFile(const FilePosition& position, std::string_view code
 
 int64_t LandingRows::row_count() const { return state_->columns->row_count(); }
 int64_t LandingRows::size_bytes() const {
-  return state_->columns->size_bytes() +
-         static_cast<int64_t>(state_->file_rows.size() * 64 + state_->cdc.size() * 128);
+  return state_->columns->size_bytes() + static_cast<int64_t>(state_->file_rows.size() * 64) +
+         state_->cdc.size_bytes();
+}
+bool LandingRows::IsPieceFull() const {
+  return row_count() >= kPieceRows || size_bytes() >= kPieceBytes;
 }
 format::ColumnSet LandingRows::column_set() const { return state_->columns->column_set(); }
 const LandingCounts& LandingRows::counts() const { return state_->counts; }
@@ -287,6 +239,8 @@ std::vector<DeadLetter> LandingRows::TakeDeadLetters() {
 
 namespace {
 
+constexpr size_t kEventTimeColumn = 4;  // hdr__event_timestamp among the header columns.
+
 struct Columns {
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
@@ -300,79 +254,110 @@ std::shared_ptr<arrow::DataType> InstantType() {
   return arrow::timestamp(arrow::TimeUnit::MICRO, "UTC");
 }
 
+// Fills `out` with `count` copies of `text`.
+void Repeat(std::string_view text, int64_t count, uint8_t* out) {
+  if (count == 0 || text.empty()) {
+    return;
+  }
+  const size_t size = text.size() * static_cast<size_t>(count);
+  std::memcpy(out, text.data(), text.size());
+  for (size_t done = text.size(); done < size;) {
+    const size_t more = std::min(done, size - done);
+    std::memcpy(out + done, out, more);
+    done += more;
+  }
+}
+
+Result<std::shared_ptr<arrow::Array>> FileNames(const std::vector<FileSpan>& files, int64_t count) {
+  size_t characters = 0;
+  for (const FileSpan& file : files) {
+    characters += static_cast<size_t>(file.row_count) * file.position.name.size();
+  }
+  if (characters > INT32_MAX) {
+    return Status(ErrorCode::kResourceExhausted, "the names of files take more than 2 GiB");
+  }
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Buffer> offsets,
+                        arrow::AllocateBuffer((count + 1) * int64_t{sizeof(int32_t)}));
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Buffer> bytes,
+                        arrow::AllocateBuffer(static_cast<int64_t>(characters)));
+  auto* offset = reinterpret_cast<int32_t*>(offsets->mutable_data());
+  int32_t end = 0;
+  *offset++ = end;
+  for (const FileSpan& file : files) {
+    Repeat(file.position.name, file.row_count, bytes->mutable_data() + end);
+    for (int64_t row = 0; row < file.row_count; ++row) {
+      end += static_cast<int32_t>(file.position.name.size());
+      *offset++ = end;
+    }
+  }
+  return std::shared_ptr<arrow::Array>(
+      std::make_shared<arrow::StringArray>(count, std::move(offsets), std::move(bytes)));
+}
+
+// One number per row, the same for all rows of a file.
+Result<std::shared_ptr<arrow::Array>> PerFile(const std::vector<FileSpan>& files, int64_t count,
+                                              const std::shared_ptr<arrow::DataType>& type,
+                                              int64_t (*value)(const FilePosition&)) {
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Buffer> values,
+                        arrow::AllocateBuffer(count * int64_t{sizeof(int64_t)}));
+  auto* out = reinterpret_cast<int64_t*>(values->mutable_data());
+  for (const FileSpan& file : files) {
+    out = std::fill_n(out, file.row_count, value(file.position));
+  }
+  return arrow::MakeArray(arrow::ArrayData::Make(type, count, {nullptr, std::move(values)}, 0));
+}
+
 Status AddFileHeaders(const std::vector<FileSpan>& files, const std::vector<int64_t>& file_rows,
                       Timestamp landed, Columns& columns) {
   const auto count = static_cast<int64_t>(file_rows.size());
-  arrow::StringBuilder names;
-  arrow::Int64Builder sizes;
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> names, FileNames(files, count));
+  columns.Add("hdr__file_name", std::move(names));
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> sizes,
+                        PerFile(files, count, arrow::int64(), [](const FilePosition& position) {
+                          return static_cast<int64_t>(position.version.size_bytes);
+                        }));
+  columns.Add("hdr__file_size", std::move(sizes));
   arrow::Int64Builder rows;
-  arrow::TimestampBuilder events(InstantType(), arrow::default_memory_pool());
-  int64_t characters = 0;
-  for (const FileSpan& file : files) {
-    characters += file.row_count * static_cast<int64_t>(file.position.name.size());
-  }
-  TARN_RETURN_IF_ERROR(names.Reserve(count));
-  TARN_RETURN_IF_ERROR(names.ReserveData(characters));
-  TARN_RETURN_IF_ERROR(sizes.Reserve(count));
-  TARN_RETURN_IF_ERROR(events.Reserve(count));
-  for (const FileSpan& file : files) {
-    for (int64_t row = 0; row < file.row_count; ++row) {
-      names.UnsafeAppend(file.position.name);
-      sizes.UnsafeAppend(static_cast<int64_t>(file.position.version.size_bytes));
-      events.UnsafeAppend(ToMicros(file.position.version.modified));
-    }
-  }
   TARN_RETURN_IF_ERROR(rows.AppendValues(file_rows));
-  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> name_array, names.Finish());
-  columns.Add("hdr__file_name", std::move(name_array));
-  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> size_array, sizes.Finish());
-  columns.Add("hdr__file_size", std::move(size_array));
   TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> row_array, rows.Finish());
   columns.Add("hdr__file_row", std::move(row_array));
   TARN_ASSIGN_OR_RETURN(
       std::shared_ptr<arrow::Array> landed_array,
       arrow::MakeArrayFromScalar(arrow::TimestampScalar(ToMicros(landed), InstantType()), count));
   columns.Add("hdr__landed_timestamp", std::move(landed_array));
-  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> event_array, events.Finish());
-  columns.Add("hdr__event_timestamp", std::move(event_array));
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> events,
+                        PerFile(files, count, InstantType(), [](const FilePosition& position) {
+                          return ToMicros(position.version.modified);
+                        }));
+  columns.Add("hdr__event_timestamp", std::move(events));
   return Status::Ok();
 }
 
-using CdcText = std::string CdcHeader::*;
-
-Status AddCdcText(const std::vector<CdcHeader>& cdc, const char* name, CdcText member,
-                  Columns& columns) {
-  arrow::StringBuilder builder;
-  for (const CdcHeader& header : cdc) {
-    const std::string& text = header.*member;
-    TARN_RETURN_IF_ERROR(text.empty() ? builder.AppendNull() : builder.Append(text));
+// The time of each change, that of its file where the source says none.
+Result<std::shared_ptr<arrow::Array>> EventTimes(const std::shared_ptr<arrow::Array>& changes,
+                                                 const std::shared_ptr<arrow::Array>& files) {
+  if (changes->null_count() == 0) {
+    return changes;
   }
-  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> array, builder.Finish());
-  columns.Add(name, std::move(array));
-  return Status::Ok();
+  const auto& change_times = static_cast<const arrow::TimestampArray&>(*changes);
+  const auto& file_times = static_cast<const arrow::TimestampArray&>(*files);
+  arrow::TimestampBuilder builder(InstantType(), arrow::default_memory_pool());
+  TARN_RETURN_IF_ERROR(builder.Reserve(changes->length()));
+  for (int64_t i = 0; i < changes->length(); ++i) {
+    builder.UnsafeAppend(change_times.IsNull(i) ? file_times.Value(i) : change_times.Value(i));
+  }
+  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> times, builder.Finish());
+  return times;
 }
 
 // CDC columns; the event time of a change is its commit time in the source.
-Status AddCdcHeaders(const std::vector<CdcHeader>& cdc, Columns& columns) {
-  arrow::StringBuilder operations;
-  arrow::TimestampBuilder times(InstantType(), arrow::default_memory_pool());
-  for (const CdcHeader& header : cdc) {
-    TARN_RETURN_IF_ERROR(operations.Append(std::string_view(&header.operation, 1)));
-    TARN_RETURN_IF_ERROR(header.commit_time_micros ? times.Append(*header.commit_time_micros)
-                                                   : times.AppendNull());
-  }
-  TARN_RETURN_IF_ERROR(AddCdcText(cdc, "hdr__cdc_table", &CdcHeader::table, columns));
-  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> operation_array, operations.Finish());
-  columns.Add("hdr__cdc_operation", std::move(operation_array));
-  TARN_RETURN_IF_ERROR(AddCdcText(cdc, "hdr__cdc_position", &CdcHeader::position, columns));
-  TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> time_array, times.Finish());
-  columns.Add("hdr__cdc_timestamp", time_array);
-  TARN_RETURN_IF_ERROR(AddCdcText(cdc, "hdr__cdc_transaction", &CdcHeader::transaction, columns));
-  TARN_RETURN_IF_ERROR(AddCdcText(cdc, "hdr__cdc_before", &CdcHeader::before, columns));
-  for (size_t i = 0; i < columns.fields.size(); ++i) {
-    if (columns.fields[i]->name() == "hdr__event_timestamp" && time_array->null_count() == 0) {
-      columns.arrays[i] = time_array;
+Status AddCdcHeaders(CdcColumns& cdc, Columns& columns) {
+  for (auto& [name, array] : cdc.Take()) {
+    if (std::string_view(name) == "hdr__cdc_timestamp") {
+      std::shared_ptr<arrow::Array>& events = columns.arrays[kEventTimeColumn];
+      TARN_ASSIGN_OR_RETURN(events, EventTimes(array, events));
     }
+    columns.Add(name, std::move(array));
   }
   return Status::Ok();
 }
@@ -431,7 +416,6 @@ Result<std::shared_ptr<arrow::RecordBatch>> LandingRows::TakeRows(Timestamp land
   state.handed_over += static_cast<int64_t>(state.file_rows.size()) - state.pending_start;
   state.pending_start = 0;
   state.file_rows.clear();
-  state.cdc.clear();
   if (!state.files.empty()) {
     state.files.erase(state.files.begin(), state.files.end() - 1);
     state.files.back().row_count = 0;

@@ -23,12 +23,16 @@
 
 namespace tarn::landing {
 
+/// How much of a source is read at once: small enough to stay in the processor's cache.
+inline constexpr uint64_t kReadBytes = 256ULL << 10;
+
 /// Counted since the task was opened.
 struct LandingCounts {
   int64_t rows = 0;
   int64_t rejected = 0;
-  int64_t skipped = 0;   // on_bad_record: skip.
-  int64_t filtered = 0;  // Other tables, tombstones, messages.
+  int64_t skipped = 0;    // on_bad_record: skip.
+  int64_t filtered = 0;   // Other tables, tombstones, messages.
+  int64_t truncates = 0;  // Of a source's table; they are rows, too.
   int64_t files = 0;
   int64_t bytes = 0;
   friend bool operator==(const LandingCounts&, const LandingCounts&) = default;
@@ -60,6 +64,8 @@ class LandingRows {
 
   [[nodiscard]] int64_t row_count() const;   // Not handed over yet.
   [[nodiscard]] int64_t size_bytes() const;  // Of them, roughly.
+  /// True when so much waits that TakeRows should be called: pieces stay in the processor's cache.
+  [[nodiscard]] bool IsPieceFull() const;
   /// Hands the rows over: user columns in order of appearance behind the header columns. Null when
   /// there are none.
   Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(Timestamp landed);

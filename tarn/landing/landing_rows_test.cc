@@ -129,6 +129,72 @@ TEST_F(LandingRowsTest, WithoutAKeyTheWholeImageBeforeIsKept) {
   EXPECT_EQ(Text(*Take(), "hdr__cdc_before", 0), R"({"id":1,"v":"a"})");
 }
 
+// An update of a table whose key is a date, a decimal, bytes and a timestamp, with its schema.
+std::string TypedUpdate(const std::string& before, const std::string& after) {
+  const std::string fields =
+      R"([{"type":"int32","name":"io.debezium.time.Date","field":"d"},)"
+      R"({"type":"bytes","name":"org.apache.kafka.connect.data.Decimal",)"
+      R"("parameters":{"scale":"2"},"field":"p"},{"type":"bytes","field":"b"},)"
+      R"({"type":"int64","name":"io.debezium.time.MicroTimestamp","field":"t"},)"
+      R"({"type":"double","field":"v"}])";
+  return R"({"key":{"d":2,"p":"","b":"","t":1},"value":{"schema":{"type":"struct","fields":[)"
+         R"({"type":"struct","field":"before","fields":)" +
+         fields + R"(},{"type":"struct","field":"after","fields":)" + fields +
+         R"(}]},"payload":{"op":"u","ts_ms":1,"source":{"lsn":7},"before":)" + before +
+         R"(,"after":)" + after + "}}}";
+}
+
+TEST_F(LandingRowsTest, TheImageBeforeReadsLikeTheRow) {
+  spec_.envelope = Envelope::kDebezium;
+  Open();
+  Feed("a", TypedUpdate(R"({"d":20484,"p":"Dzw=","b":"AP8=","t":1500000,"v":0.5})",
+                        R"({"d":20485,"p":"Dzw=","b":"AP8=","t":1500000,"v":0.5})"));
+  const std::shared_ptr<arrow::RecordBatch> batch = Take();
+  EXPECT_EQ(Text(*batch, "d", 0), "2026-02-01");
+  EXPECT_EQ(Text(*batch, "hdr__cdc_before", 0),
+            R"({"d":"2026-01-31","p":"39.00","b":"00FF","t":"1970-01-01T00:00:01.5"})");
+}
+
+TEST_F(LandingRowsTest, NumbersOfTheImageBeforeAreNotLeftToBeRounded) {
+  spec_.envelope = Envelope::kDebezium;
+  spec_.cdc_before = CdcBefore::kFull;
+  spec_.columns.declared = {{.name = "D", .type = {.kind = format::FieldKind::kDate}}};
+  Open();
+  Feed("a", R"({"op":"u","source":{},"before":{"n":12345678901.1234567890,"i":7,"d":"2026-01-31",)"
+            R"("o":{"x":1.5},"z":null},"after":{"n":1}})");
+  EXPECT_EQ(Text(*Take(), "hdr__cdc_before", 0),
+            R"({"n":"12345678901.1234567890","i":7,"d":"2026-01-31","o":{"x":1.5},"z":null})");
+}
+
+TEST_F(LandingRowsTest, EachRowHasItsOwnEventTime) {
+  spec_.envelope = Envelope::kDebezium;
+  Open();
+  Feed("a", R"({"op":"c","after":{"id":1},"source":{"ts_ms":3}})"
+            "\n"
+            R"({"op":"c","after":{"id":2},"source":{}})"
+            "\n");
+  const std::shared_ptr<arrow::RecordBatch> batch = Take();
+  EXPECT_EQ(Text(*batch, "hdr__event_timestamp", 0), "1970-01-01 00:00:00.003000Z");
+  EXPECT_EQ(Text(*batch, "hdr__event_timestamp", 1), "1970-01-01 00:00:05.000000Z");
+  EXPECT_EQ(Text(*batch, "hdr__cdc_timestamp", 1), "null");
+}
+
+TEST_F(LandingRowsTest, ATruncateIsARowWithoutValues) {
+  spec_.envelope = Envelope::kDebezium;
+  Open();
+  Feed("a", R"({"op":"c","after":{"id":1},"source":{"schema":"s","table":"t"}})"
+            "\n"
+            R"({"op":"t","before":null,"after":null,"source":{"schema":"s","table":"t"}})"
+            "\n");
+  const std::shared_ptr<arrow::RecordBatch> batch = Take();
+  ASSERT_EQ(batch->num_rows(), 2);
+  EXPECT_EQ(Text(*batch, "id", 1), "null");
+  EXPECT_EQ(Text(*batch, "hdr__cdc_operation", 1), "T");
+  EXPECT_EQ(Text(*batch, "hdr__cdc_table", 1), "s.t");
+  EXPECT_EQ(Text(*batch, "hdr__cdc_before", 1), "null");
+  EXPECT_EQ(rows_->counts().truncates, 1);
+}
+
 TEST_F(LandingRowsTest, TablesThatAreNotWantedAreCounted) {
   spec_.envelope = Envelope::kDebezium;
   spec_.tables = {"other.%"};
