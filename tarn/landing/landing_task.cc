@@ -26,10 +26,6 @@ using source::files::FilePosition;
 using source::files::FilesListed;
 using source::files::LedgerEntry;
 
-// Rows are handed to the writing thread in pieces of about this many.
-constexpr int64_t kPieceRows = 128 * 1024;
-constexpr int64_t kPieceBytes = 48LL << 20;
-
 // What the next commit will write besides rows.
 struct PendingState {
   std::vector<LedgerEntry> entries;
@@ -62,7 +58,7 @@ struct LandingTask::State {
 
   Status Open();
   Result<LandingProgress> Step();
-  Status TakeBatch(SourceBatch batch, bool& file_open);
+  Status TakeItems();
   Status TakePiece(const SourceItem& item, const FilePosition& position);
   Status EndFile(const FilePosition& position);
   Status StartOverWithout(const FilePosition& position, LandingProgress& progress);
@@ -81,6 +77,8 @@ struct LandingTask::State {
   source::files::SourceStore place;
   std::optional<FilePosition> spoiled;  // A file whose rows have to be taken out of the batch.
   std::unique_ptr<source::files::FilesSource> source;
+  SourceBatch unread;  // The newest one of the source; its items may go to several commits.
+  size_t items_taken = 0;
   std::unique_ptr<LandingRows> rows;
   std::unique_ptr<LandingFiles> files;  // Of the batch under way.
   PendingState pending;
@@ -116,6 +114,8 @@ Status LandingTask::State::Open() {
         spec.schema, spec.name, known->source, spec.source_uri));
   }
   source.reset();  // It refers to the ledger.
+  unread = {};
+  items_taken = 0;
   landed = std::move(*known);
   TARN_ASSIGN_OR_RETURN(source::files::SourceStore opened,
                         source::files::OpenSourceStore(spec.source_uri));
@@ -205,18 +205,20 @@ Status LandingTask::State::TakePiece(const SourceItem& item, const FilePosition&
   if (!item.payload.empty()) {
     TARN_RETURN_IF_ERROR(rows->Feed(item.payload));
   }
-  if (rows->row_count() >= kPieceRows || rows->size_bytes() >= kPieceBytes) {
+  if (rows->IsPieceFull()) {
     // Should the file turn out not to count, the whole batch starts over without it.
     TARN_RETURN_IF_ERROR(HandOver());
   }
   return position.end ? EndFile(position) : Status::Ok();
 }
 
-Status LandingTask::State::TakeBatch(SourceBatch batch, bool& caught_up) {
-  for (const SourceItem& item : batch.items) {
+// Takes items until the batch under way is full at the end of a file, or none is left.
+Status LandingTask::State::TakeItems() {
+  while (items_taken < unread.items.size()) {
+    const SourceItem& item = unread.items[items_taken++];
     if (const auto* position = std::get_if<FilePosition>(&item.position)) {
       TARN_RETURN_IF_ERROR(TakePiece(item, *position));
-      if (spoiled) {
+      if (spoiled || (!file_open && IsFull())) {
         return Status::Ok();
       }
     } else if (const auto* listed = std::get_if<FilesListed>(&item.position)) {
@@ -224,7 +226,6 @@ Status LandingTask::State::TakeBatch(SourceBatch batch, bool& caught_up) {
       landed.ledger.complete_until = listed->until;
     }
   }
-  caught_up = batch.caught_up;
   return Status::Ok();
 }
 
@@ -244,8 +245,13 @@ Result<LandingProgress> LandingTask::State::Step() {
     if (cancelled.load()) {
       return Status(ErrorCode::kCancelled, "landing " + spec.name + " was stopped");
     }
-    TARN_ASSIGN_OR_RETURN(SourceBatch batch, source->Next(source::BatchLimits{}));
-    TARN_RETURN_IF_ERROR(TakeBatch(std::move(batch), progress.caught_up));
+    if (items_taken == unread.items.size()) {
+      unread = {};
+      items_taken = 0;
+      TARN_ASSIGN_OR_RETURN(unread, source->Next({.bytes_max = kReadBytes}));
+    }
+    TARN_RETURN_IF_ERROR(TakeItems());
+    progress.caught_up = unread.caught_up && items_taken == unread.items.size();
     if (spoiled) {
       TARN_RETURN_IF_ERROR(StartOverWithout(*std::exchange(spoiled, std::nullopt), progress));
       break;
