@@ -151,11 +151,38 @@ void MetricRegistry::SetGaugeCallback(std::string_view name, std::string_view he
   Find(name, "gauge", help, labels).callback = std::move(read);
 }
 
-std::string MetricRegistry::Render() const {
+void MetricRegistry::AddCollector(MetricCollector collector) {
   const std::lock_guard lock(mutex_);
-  std::string text;
+  collectors_.push_back(std::move(collector));
+}
+
+// Text of each metric that collectors give, by name.
+std::map<std::string, std::string> MetricRegistry::RenderCollected() const {
+  std::vector<MetricCollector> collectors;
+  {
+    const std::lock_guard lock(mutex_);
+    collectors = collectors_;
+  }
+  std::map<std::string, std::string> texts;
+  for (const MetricCollector& collect : collectors) {
+    for (const MetricSample& sample : collect()) {
+      std::string& text = texts[sample.name];
+      if (text.empty()) {
+        text = fmt::format("# HELP {} {}\n# TYPE {} {}\n", sample.name, sample.help, sample.name,
+                           sample.type);
+      }
+      text += Line(sample.name, RenderLabels(sample.labels), RenderValue(sample.value));
+    }
+  }
+  return texts;
+}
+
+std::string MetricRegistry::Render() const {
+  std::map<std::string, std::string> texts = RenderCollected();
+  const std::lock_guard lock(mutex_);
   for (const auto& [name, metric] : metrics_) {
-    text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, metric.help, name, metric.type);
+    std::string& text = texts[name];
+    text = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, metric.help, name, metric.type);
     for (const auto& [labels, series] : metric.series) {
       if (series.counter) {
         text += Line(name, labels, std::to_string(series.counter->value()));
@@ -168,7 +195,11 @@ std::string MetricRegistry::Render() const {
       }
     }
   }
-  return text;
+  std::string all;
+  for (const auto& [name, text] : texts) {
+    all += text;
+  }
+  return all;
 }
 
 }  // namespace tarn::server

@@ -54,6 +54,17 @@ class Histogram {
   std::atomic<double> sum_{0};
 };
 
+/// One value of a metric that is kept elsewhere, e.g. in the metastore.
+struct MetricSample {
+  std::string name;
+  std::string type;  // "counter" or "gauge".
+  std::string help;
+  Labels labels;
+  double value = 0;
+};
+/// Gives such values when the text is rendered. Any thread; may call the registry.
+using MetricCollector = std::function<std::vector<MetricSample>()>;
+
 /// Owns the metrics of one process; references stay valid as long as it lives. Threads: any.
 ///
 /// A metric is made by its first use; the number of label sets per name is limited, further ones
@@ -71,6 +82,9 @@ class MetricRegistry {
   /// A gauge that is asked for when the text is rendered. `read` must not call the registry.
   void SetGaugeCallback(std::string_view name, std::string_view help, const Labels& labels,
                         std::function<double()> read);
+
+  /// A collector may not give names that the registry has itself.
+  void AddCollector(MetricCollector collector);
 
   /// Text format 0.0.4, metrics in order of their names.
   [[nodiscard]] std::string Render() const;
@@ -90,8 +104,11 @@ class MetricRegistry {
   Series& Find(std::string_view name, std::string_view type, std::string_view help,
                const Labels& labels);
 
+  [[nodiscard]] std::map<std::string, std::string> RenderCollected() const;
+
   mutable std::mutex mutex_;
-  std::map<std::string, Metric, std::less<>> metrics_;  // Guarded by mutex_.
+  std::map<std::string, Metric, std::less<>> metrics_;  // Guarded by mutex_, as what follows.
+  std::vector<MetricCollector> collectors_;
 };
 
 }  // namespace tarn::server

@@ -28,6 +28,27 @@ TEST(MetricsTest, RendersTheTextFormatInOrder) {
             "d_seconds_count{r=\"x\"} 3\n");
 }
 
+TEST(MetricsTest, CollectorsAreAskedWhenTheTextIsRendered) {
+  MetricRegistry metrics;
+  metrics.GetCounter("b_total", "Bees.").Add(1);
+  double value = 1;
+  metrics.AddCollector([&] {
+    metrics.GetCounter("seen_total", "Renderings.").Add();
+    return std::vector<MetricSample>{
+        {.name = "c", .type = "gauge", .help = "Sees.", .labels = {{"t", "x\"y"}}, .value = value},
+        {.name = "a_total", .type = "counter", .help = "Ays.", .labels = {}, .value = 7},
+        {.name = "c", .type = "gauge", .help = "Sees.", .labels = {{"t", "z"}}, .value = 2.5}};
+  });
+  const std::string expected =
+      "# HELP a_total Ays.\n# TYPE a_total counter\na_total 7\n"
+      "# HELP b_total Bees.\n# TYPE b_total counter\nb_total 1\n"
+      "# HELP c Sees.\n# TYPE c gauge\nc{t=\"x\\\"y\"} 1\nc{t=\"z\"} 2.5\n"
+      "# HELP seen_total Renderings.\n# TYPE seen_total counter\nseen_total 1\n";
+  EXPECT_EQ(metrics.Render(), expected);
+  value = 3;
+  EXPECT_THAT(metrics.Render(), testing::HasSubstr("c{t=\"x\\\"y\"} 3\n"));
+}
+
 TEST(MetricsTest, TheSameLabelsAreTheSameSeries) {
   MetricRegistry metrics;
   Counter& first = metrics.GetCounter("n_total", "n", {{"a", "1"}});

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,7 @@ struct RouterDependencies {
   UuidGenerator& uuids;
   MetricRegistry& metrics;
   IdempotencyKeys* idempotency = nullptr;
+  std::optional<access::Principal> everyone{};  // Every caller is this one; tokens are not read.
 };
 
 /// Add all routes first, then Handle from any number of threads.

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 
+#include <arrow/api.h>
 #include <fmt/format.h>
 
 #include "tarn/base/log.h"
 #include "tarn/lakehouse/target_table.h"
+#include "tarn/task/landing_preview.h"
+#include "tarn/task/pipeline_place.h"
+#include "tarn/task/pipeline_plan.h"
 #include "tarn/task/pipeline_run.h"
-#include "tarn/tree/tree.h"
+#include "tarn/task/target_removal.h"
+#include "tarn/task/task_lag.h"
 
 namespace tarn::task {
 
@@ -15,78 +20,23 @@ namespace {
 
 using metastore::SqlTransaction;
 
-// The project of a pipeline, made in space Default when it is missing.
-Result<Rid> EnsureProject(SqlTransaction& sql, tree::Tree& tree, const std::string& name,
-                          const std::string& by) {
-  const Result<tree::Node> known = tree::GetByPath(sql, "/Default/" + name);
-  if (known.ok()) {
-    return known->rid;
-  }
-  if (known.status().code() != ErrorCode::kNotFound) {
-    return known.status();
-  }
-  TARN_ASSIGN_OR_RETURN(const tree::Node space, tree::GetByPath(sql, "/Default"));
-  TARN_ASSIGN_OR_RETURN(const tree::Node project,
-                        tree.Create(sql, {.rid = {},
-                                          .parent = space.rid,
-                                          .name = name,
-                                          .type = tree::NodeType::kProject,
-                                          .description = {},
-                                          .by = by}));
-  return project.rid;
-}
-
-Result<dataset::DatasetRid> EnsureDataset(SqlTransaction& sql, dataset::DatasetStore& datasets,
-                                          const Rid& folder, const std::string& name,
-                                          const std::string& by) {
-  TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node, tree::FindChild(sql, folder, name));
-  if (!node) {
-    TARN_ASSIGN_OR_RETURN(
-        const dataset::Dataset made,
-        datasets.CreateDataset(sql,
-                               {.parent_folder = folder, .name = name, .base_uri = {}, .by = by}));
-    return made.rid;
-  }
-  if (node->type != tree::NodeType::kDataset) {
-    return Status::AlreadyExists(
-        fmt::format("{} exists and is a {}, not a dataset", name, tree::NodeTypeName(node->type)));
-  }
-  return dataset::DatasetRid::Parse(node->rid.ToString());
-}
-
-Result<RunPlace> EnsurePlace(SqlTransaction& sql, const ControlDeps& deps,
-                             const pipeline::PipelineSpec& spec, const std::string& by) {
-  tree::Tree& tree = deps.catalog.deps().tree;
-  RunPlace place;
-  place.by = by;
-  TARN_ASSIGN_OR_RETURN(place.project, EnsureProject(sql, tree, spec.project, by));
+std::vector<std::string> TasksOf(const pipeline::PipelineSpec& spec) {
+  std::vector<std::string> names;
   for (const landing::LandingSpec& landing : spec.landings) {
-    TARN_ASSIGN_OR_RETURN(const tree::Node folder,
-                          tree.EnsureFolder(sql, place.project, landing.schema, by));
-    landing::LandingDatasets datasets;
-    datasets.by = by;
-    TARN_ASSIGN_OR_RETURN(datasets.landing,
-                          EnsureDataset(sql, deps.datasets, folder.rid, landing.name, by));
-    TARN_ASSIGN_OR_RETURN(datasets.rejected, EnsureDataset(sql, deps.datasets, folder.rid,
-                                                           landing.rejected_name(), by));
-    place.datasets[landing.name] = datasets;
+    names.push_back(landing.name);
   }
-  return place;
+  for (const pipeline::TransformSpec& transform : spec.transforms) {
+    names.push_back(transform.name);
+  }
+  return names;
 }
 
-// Tasks that the file no longer has leave the status, too.
-Status ForgetOtherTasks(SqlTransaction& sql, const pipeline::PipelineSpec& spec) {
-  TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, spec.name));
-  for (const TaskStatus& status : known) {
-    const bool stays =
-        spec.FindLanding(status.task) != nullptr ||
-        std::any_of(spec.transforms.begin(), spec.transforms.end(),
-                    [&](const pipeline::TransformSpec& one) { return one.name == status.task; });
-    if (!stays) {
-      TARN_RETURN_IF_ERROR(ForgetTask(sql, spec.name, status.task));
-    }
-  }
-  return Status::Ok();
+bool Contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Status NoSuchTask(std::string_view pipeline, std::string_view task) {
+  return Status::NotFound(fmt::format("pipeline {} has no task {}", pipeline, task));
 }
 
 }  // namespace
@@ -94,27 +44,76 @@ Status ForgetOtherTasks(SqlTransaction& sql, const pipeline::PipelineSpec& spec)
 Control::Control(ControlDeps deps) : deps_(std::move(deps)) {}
 Control::~Control() { Shutdown(); }
 
-Result<pipeline::PipelineSpec> Control::Parse(std::string_view yaml) const {
-  TARN_ASSIGN_OR_RETURN(pipeline::PipelineSpec spec, pipeline::ParsePipeline(yaml));
+pipeline::Variables Control::VariablesOf(const pipeline::Variables& sent) const {
+  pipeline::Variables variables = deps_.secrets;
+  for (const auto& [name, value] : sent) {
+    variables[name] = value;
+  }
+  return variables;
+}
+
+Result<pipeline::PipelineSpec> Control::Validate(const PipelineText& text) const {
+  const pipeline::Variables variables = VariablesOf(text.variables);
+  TARN_ASSIGN_OR_RETURN(pipeline::PipelineSpec spec, pipeline::ParsePipeline(text.yaml, variables));
   for (const landing::LandingSpec& landing : spec.landings) {
     if (deps_.is_source_allowed && !deps_.is_source_allowed(landing.source_uri)) {
-      return Status::PermissionDenied(fmt::format(
-          "landing {}: {} may not be read: add it to sources.allow_paths of the server's "
-          "configuration",
-          landing.name, landing.source_uri));
+      return Status::PermissionDenied(pipeline::HideValues(
+          fmt::format("landing {}: {} may not be read: add it to sources.allow_paths of the "
+                      "server's configuration",
+                      landing.name, landing.source_uri),
+          variables));
     }
   }
   return spec;
 }
 
-Result<std::shared_ptr<PipelineRun>> Control::Open(const StoredPipeline& stored) {
-  TARN_ASSIGN_OR_RETURN(pipeline::PipelineSpec spec, Parse(stored.yaml));
+Result<pipeline::PipelineSpec> Control::Parse(const StoredPipeline& stored) const {
+  return Validate({.yaml = stored.yaml, .variables = stored.variables});
+}
+
+// Those that can be read: one that lost a variable needs no name at the moment.
+Result<std::vector<pipeline::PipelineSpec>> Control::ParseOthers(std::string_view name) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines, ListPipelines());
+  std::vector<pipeline::PipelineSpec> others;
+  for (const StoredPipeline& stored : pipelines) {
+    if (stored.name == name) {
+      continue;
+    }
+    Result<pipeline::PipelineSpec> spec =
+        pipeline::ParsePipeline(stored.yaml, VariablesOf(stored.variables));
+    if (spec.ok()) {
+      others.push_back(*std::move(spec));
+    }
+  }
+  return others;
+}
+
+Result<const pipeline::TransformSpec*> Control::FindTransform(const pipeline::PipelineSpec& spec,
+                                                              std::string_view task) const {
+  for (const pipeline::TransformSpec& transform : spec.transforms) {
+    if (transform.name == task) {
+      return &transform;
+    }
+  }
+  return Status::NotFound(fmt::format("pipeline {} has no transform task {}", spec.name, task));
+}
+
+Result<std::shared_ptr<PipelineRun>> Control::Open(const StoredPipeline& stored, bool once) {
+  TARN_ASSIGN_OR_RETURN(pipeline::PipelineSpec spec, Parse(stored));
   RunPlace place;
   TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
     return Status::Ok();
   }));
-  return std::make_shared<PipelineRun>(std::move(spec), std::move(place), RunMode::kFollow, deps_);
+  return std::make_shared<PipelineRun>(std::move(spec), std::move(place),
+                                       once ? RunMode::kOnce : RunMode::kFollow,
+                                       VariablesOf(stored.variables), deps_);
+}
+
+std::shared_ptr<PipelineRun> Control::FindRun(std::string_view pipeline) {
+  const std::lock_guard lock(mutex_);
+  const auto found = runs_.find(pipeline);
+  return found == runs_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<PipelineRun> Control::TakeRun(std::string_view pipeline) {
@@ -137,15 +136,43 @@ std::shared_ptr<std::mutex> Control::TurnOf(std::string_view pipeline) {
   return turn;
 }
 
+Status Control::RequireOpen() {
+  const std::lock_guard lock(mutex_);
+  return closing_ ? Status::Unavailable("the server is stopping: try again when it is back")
+                  : Status::Ok();
+}
+
+Result<std::vector<std::string>> Control::ListWanted(std::string_view pipeline) {
+  TaskNames wanted;
+  TARN_RETURN_IF_ERROR(deps_.database.Read([&](SqlTransaction& sql) -> Status {
+    wanted.clear();
+    TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, ReadTaskStatuses(sql, pipeline));
+    for (const TaskStatus& task : tasks) {
+      if (task.wanted) {
+        wanted.push_back(task.task);
+      }
+    }
+    return Status::Ok();
+  }));
+  return wanted;
+}
+
 Status Control::Resume() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = false;
+  }
   TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines, ListPipelines());
-  for (const StoredPipeline& pipeline : pipelines) {
-    if (!pipeline.running) {
+  for (const StoredPipeline& stored : pipelines) {
+    const std::shared_ptr<std::mutex> turn = TurnOf(stored.name);
+    const std::lock_guard lock(*turn);
+    TARN_ASSIGN_OR_RETURN(const TaskNames wanted, ListWanted(stored.name));
+    if (wanted.empty()) {
       continue;
     }
-    const Status started = Start(pipeline.name);
+    const Status started = StartLocked(stored, wanted, /*patient=*/true);
     if (!started.ok()) {
-      Log(LogLevel::kError, "task", "pipeline " + pipeline.name + ": " + started.ToString());
+      Log(LogLevel::kError, "task", "pipeline " + stored.name + ": " + started.ToString());
     }
   }
   return Status::Ok();
@@ -155,88 +182,107 @@ void Control::Shutdown() {
   std::map<std::string, std::shared_ptr<PipelineRun>, std::less<>> runs;
   {
     const std::lock_guard lock(mutex_);
+    closing_ = true;
+    for (const auto& [name, run] : once_) {
+      run->RequestStop();  // RunOnce waits for it.
+    }
     runs.swap(runs_);
   }
   for (const auto& [name, run] : runs) {
     run->RequestStop();
   }
   for (const auto& [name, run] : runs) {
-    const Status ended = run->Wait();
-    if (!ended.ok()) {
-      Log(LogLevel::kWarning, "task", ended.ToString());
-    }
+    const std::shared_ptr<std::mutex> turn = TurnOf(name);  // Somebody may be stopping a task.
+    const std::lock_guard lock(*turn);
+    run->Wait();
   }
 }
 
-Result<StoredPipeline> Control::ApplyPipeline(std::string_view yaml, std::string_view by) {
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(yaml));
-  const std::shared_ptr<std::mutex> turn = TurnOf(spec.name);
-  const std::lock_guard lock(*turn);
-  StoredPipeline stored{.name = spec.name,
-                        .project = spec.project,
-                        .yaml = std::string(yaml),
-                        .by = std::string(by),
-                        .applied = deps_.catalog.deps().clock.Now()};
-  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+// Stores the file and the tasks that it names; tasks that it no longer has are forgotten.
+Status Control::StoreApplied(const pipeline::PipelineSpec& spec, StoredPipeline& stored) {
+  const TaskNames names = TasksOf(spec);
+  return deps_.database.Write([&](SqlTransaction& sql) -> Status {
     TARN_RETURN_IF_ERROR(EnsurePlace(sql, deps_, spec, stored.by));
     TARN_RETURN_IF_ERROR(WritePipeline(sql, stored));
-    TARN_RETURN_IF_ERROR(ForgetOtherTasks(sql, spec));
     TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, spec.name));
-    const auto add = [&](const std::string& task, TaskKind kind) -> Status {
-      const bool there = std::any_of(known.begin(), known.end(),
-                                     [&](const TaskStatus& one) { return one.task == task; });
-      return there ? Status::Ok()
-                   : WriteTaskStatus(sql, {.pipeline = spec.name, .task = task, .kind = kind});
-    };
-    for (const landing::LandingSpec& landing : spec.landings) {
-      TARN_RETURN_IF_ERROR(add(landing.name, TaskKind::kLanding));
+    TaskNames kept;
+    bool all_wanted = !known.empty();
+    for (const TaskStatus& status : known) {
+      all_wanted = all_wanted && status.wanted;
+      const bool is_landing = spec.FindLanding(status.task) != nullptr;
+      if (Contains(names, status.task) && is_landing == (status.kind == TaskKind::kLanding)) {
+        kept.push_back(status.task);
+      } else {
+        TARN_RETURN_IF_ERROR(ForgetTask(sql, spec.name, status.task));
+      }
     }
-    for (const pipeline::TransformSpec& transform : spec.transforms) {
-      TARN_RETURN_IF_ERROR(add(transform.name, TaskKind::kTransform));
+    for (const std::string& name : names) {
+      if (!Contains(kept, name)) {
+        TARN_RETURN_IF_ERROR(WriteTaskStatus(
+            sql,
+            {.pipeline = spec.name,
+             .task = name,
+             .kind = spec.FindLanding(name) != nullptr ? TaskKind::kLanding : TaskKind::kTransform,
+             .wanted = all_wanted}));
+      }
     }
     return Status::Ok();
+  });
+}
+
+Result<StoredPipeline> Control::ApplyPipeline(const PipelineText& text, std::string_view by) {
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Validate(text));
+  const std::shared_ptr<std::mutex> turn = TurnOf(spec.name);
+  const std::lock_guard lock(*turn);
+  TARN_ASSIGN_OR_RETURN(const std::vector<pipeline::PipelineSpec> others, ParseOthers(spec.name));
+  TARN_RETURN_IF_ERROR(CheckOtherPipelines(spec, others));
+  std::optional<Rid> project;
+  TARN_RETURN_IF_ERROR(deps_.database.Read([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(project, FindProject(sql, spec.project));
+    return Status::Ok();
   }));
+  for (const landing::LandingSpec& landing : spec.landings) {
+    TARN_RETURN_IF_ERROR(CheckLandingDataset(deps_, project, landing));
+  }
+  for (const pipeline::TransformSpec& transform : spec.transforms) {
+    // A table that was made for another key or mode is the business of recreate.
+    const Status target = project ? CheckTarget(deps_, *project, transform) : Status::Ok();
+    if (target.code() == ErrorCode::kAlreadyExists) {
+      return target.WithContext("transform " + transform.name);
+    }
+  }
+  StoredPipeline stored{.name = spec.name,
+                        .project = spec.project,
+                        .yaml = text.yaml,
+                        .by = std::string(by),
+                        .applied = deps_.catalog.deps().clock.Now(),
+                        .variables = text.variables};
+  TARN_RETURN_IF_ERROR(StoreApplied(spec, stored));
   if (const std::shared_ptr<PipelineRun> run = TakeRun(spec.name)) {
     run->RequestStop();
-    const Status ended = run->Wait();
-    if (!ended.ok()) {
-      Log(LogLevel::kWarning, "task", ended.ToString());
-    }
-    TARN_RETURN_IF_ERROR(StartLocked(stored));
+    run->Wait();
+    TARN_ASSIGN_OR_RETURN(const TaskNames wanted, ListWanted(spec.name));
+    TARN_RETURN_IF_ERROR(StartLocked(stored, wanted, /*patient=*/false));
   }
   return GetPipeline(spec.name);
 }
 
-Result<std::vector<std::string>> Control::PlanPipeline(std::string_view yaml) {
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(yaml));
-  std::vector<std::string> steps;
-  const Result<StoredPipeline> known = GetPipeline(spec.name);
+Result<std::vector<PlannedChange>> Control::PlanPipeline(const PipelineText& text) {
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Validate(text));
+  Result<StoredPipeline> known = GetPipeline(spec.name);
   if (!known.ok() && known.status().code() != ErrorCode::kNotFound) {
     return known.status();
   }
-  std::optional<pipeline::PipelineSpec> before;
+  PlanRequest request{.yaml = text.yaml, .spec = spec, .before = {}, .others = {}};
   if (known.ok()) {
-    TARN_ASSIGN_OR_RETURN(before, pipeline::ParsePipeline(known->yaml));
-  } else {
-    steps.push_back("create pipeline " + spec.name + " in project " + spec.project);
+    request.before = *std::move(known);
   }
-  for (const landing::LandingSpec& landing : spec.landings) {
-    if (!before || before->FindLanding(landing.name) == nullptr) {
-      steps.push_back(fmt::format("create landing dataset {}.{} and {}.{}", landing.schema,
-                                  landing.name, landing.schema, landing.rejected_name()));
-    }
+  TARN_ASSIGN_OR_RETURN(request.others, ParseOthers(spec.name));
+  TARN_ASSIGN_OR_RETURN(std::vector<PlannedChange> changes, task::PlanPipeline(deps_, request));
+  for (PlannedChange& change : changes) {
+    change.effect = pipeline::HideValues(change.effect, VariablesOf(text.variables));
   }
-  for (const pipeline::TransformSpec& task : spec.transforms) {
-    const bool known_task =
-        before && std::any_of(before->transforms.begin(), before->transforms.end(),
-                              [&](const auto& one) { return one.name == task.name; });
-    steps.push_back(known_task
-                        ? fmt::format("transform {}: changes apply to future rows", task.name)
-                        : fmt::format("create table {}.{} and view {}.{} with the first rows",
-                                      task.table.internal_schema, task.table.internal_name(),
-                                      task.table.external_schema, task.table.name));
-  }
-  return steps;
+  return changes;
 }
 
 Result<std::vector<StoredPipeline>> Control::ListPipelines() {
@@ -262,23 +308,105 @@ Status Control::DeletePipeline(std::string_view name) {
   return deps_.database.Write([&](SqlTransaction& sql) { return task::DeletePipeline(sql, name); });
 }
 
-Status Control::Prepare(std::string_view pipeline) {
-  TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
-  return StatusOf(Open(stored));
-}
-
-Status Control::StartLocked(const StoredPipeline& stored) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (runs_.contains(stored.name)) {
-      return Status::Ok();
+Result<std::vector<PreviewedFile>> Control::PreviewFiles(const PipelineText& text,
+                                                         std::string_view landing) {
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Validate(text));
+  if (!landing.empty() && spec.FindLanding(landing) == nullptr) {
+    return Status::NotFound(fmt::format("the file has no landing task {}", landing));
+  }
+  std::optional<Rid> project;
+  TARN_RETURN_IF_ERROR(deps_.database.Read([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(project, FindProject(sql, spec.project));
+    return Status::Ok();
+  }));
+  std::vector<PreviewedFile> files;
+  for (const landing::LandingSpec& one : spec.landings) {
+    if (!landing.empty() && one.name != landing) {
+      continue;
+    }
+    const Result<source::files::FilesPreview> preview = PreviewLanding(deps_, project, one);
+    if (!preview.ok()) {
+      return Status(preview.status().code(),
+                    pipeline::HideValues(preview.status().message(), VariablesOf(text.variables)))
+          .WithContext("landing " + one.name);
+    }
+    for (const source::files::IncludedFile& file : preview->included) {
+      files.push_back({.landing = one.name,
+                       .path = file.path,
+                       .size_bytes = file.size_bytes,
+                       .date = file.date});
+    }
+    for (const source::files::ExcludedFile& file : preview->excluded) {
+      files.push_back({.landing = one.name, .path = file.path, .excluded_because = file.reason});
     }
   }
-  TARN_ASSIGN_OR_RETURN(const std::shared_ptr<PipelineRun> run, Open(stored));
-  TARN_RETURN_IF_ERROR(deps_.database.Write(
-      [&](SqlTransaction& sql) { return SetRunning(sql, stored.name, true); }));
-  run->Start();
+  return files;
+}
+
+Result<std::shared_ptr<arrow::RecordBatch>> Control::SampleRows(const PipelineText& text,
+                                                                std::string_view landing,
+                                                                int64_t rows_max) {
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Validate(text));
+  const landing::LandingSpec* one = spec.FindLanding(landing);
+  if (landing.empty() && spec.landings.size() == 1) {
+    one = &spec.landings.front();
+  }
+  if (one == nullptr) {
+    return landing.empty()
+               ? Status::InvalidArgument(
+                     fmt::format("the file has {} landing tasks: name one", spec.landings.size()))
+               : Status::NotFound(fmt::format("the file has no landing task {}", landing));
+  }
+  Result<std::shared_ptr<arrow::RecordBatch>> rows = SampleLanding(deps_, *one, rows_max);
+  if (!rows.ok()) {
+    return Status(rows.status().code(),
+                  pipeline::HideValues(rows.status().message(), VariablesOf(text.variables)))
+        .WithContext("landing " + one->name);
+  }
+  return rows;
+}
+
+Status Control::Prepare(std::string_view pipeline) {
+  TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  RunPlace place;
+  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
+    return Status::Ok();
+  }));
+  for (const landing::LandingSpec& landing : spec.landings) {
+    TARN_RETURN_IF_ERROR(CheckLandingDataset(deps_, place.project, landing));
+  }
+  for (const pipeline::TransformSpec& transform : spec.transforms) {
+    const std::string name = "transform " + transform.name;
+    TARN_RETURN_IF_ERROR(CheckTarget(deps_, place.project, transform).WithContext(name));
+    TARN_RETURN_IF_ERROR(CheckMapping(deps_, place.project, spec, transform).WithContext(name));
+  }
+  return Status::Ok();
+}
+
+Status Control::StartLocked(const StoredPipeline& stored, const TaskNames& tasks, bool patient) {
+  TARN_RETURN_IF_ERROR(RequireOpen());
+  std::shared_ptr<PipelineRun> run = FindRun(stored.name);
+  if (run == nullptr) {
+    TARN_ASSIGN_OR_RETURN(run, Open(stored, /*once=*/false));
+  }
+  TaskNames idle = tasks;
+  std::erase_if(idle, [&](const std::string& task) { return run->IsRunning(task); });
+  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+    for (const std::string& task : tasks) {
+      TARN_RETURN_IF_ERROR(SetWanted(sql, stored.name, task, true));
+    }
+    for (const std::string& task : idle) {
+      TARN_RETURN_IF_ERROR(QueueTask(sql, stored.name, task));
+    }
+    return Status::Ok();
+  }));
   const std::lock_guard lock(mutex_);
+  if (closing_) {
+    return Status::Unavailable("the server is stopping: try again when it is back");
+  }
+  run->Start(idle, patient);
   runs_[stored.name] = run;
   return Status::Ok();
 }
@@ -287,87 +415,216 @@ Status Control::Start(std::string_view pipeline) {
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
-  return StartLocked(stored);
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  return StartLocked(stored, TasksOf(spec), /*patient=*/false);
+}
+
+Status Control::StartTask(std::string_view pipeline, std::string_view task) {
+  const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
+  const std::lock_guard lock(*turn);
+  TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  if (!Contains(TasksOf(spec), task)) {
+    return NoSuchTask(pipeline, task);
+  }
+  return StartLocked(stored, {std::string(task)}, /*patient=*/false);
+}
+
+void Control::StopOnce(std::string_view pipeline) {
+  const std::lock_guard lock(mutex_);
+  const auto once = once_.find(pipeline);
+  if (once != once_.end()) {
+    once->second->RequestStop();
+  }
 }
 
 Status Control::Stop(std::string_view pipeline) {
+  StopOnce(pipeline);  // It has the turn.
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_RETURN_IF_ERROR(GetPipeline(pipeline));
-  TARN_RETURN_IF_ERROR(
-      deps_.database.Write([&](SqlTransaction& sql) { return SetRunning(sql, pipeline, false); }));
-  const std::shared_ptr<PipelineRun> run = TakeRun(pipeline);
-  if (run != nullptr) {
+  TARN_RETURN_IF_ERROR(deps_.database.Write(
+      [&](SqlTransaction& sql) { return SetWanted(sql, pipeline, "", false); }));
+  if (const std::shared_ptr<PipelineRun> run = TakeRun(pipeline)) {
     run->RequestStop();
-    const Status ended = run->Wait();
-    if (!ended.ok()) {
-      Log(LogLevel::kWarning, "task", ended.ToString());
-    }
+    run->Wait();
   }
   return Status::Ok();
 }
 
-Status Control::RunOnce(std::string_view pipeline) {
+Status Control::StopTask(std::string_view pipeline, std::string_view task) {
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
+  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, ReadTaskStatuses(sql, pipeline));
+    const bool known = std::any_of(tasks.begin(), tasks.end(),
+                                   [&](const TaskStatus& one) { return one.task == task; });
+    return known ? SetWanted(sql, pipeline, task, false) : NoSuchTask(pipeline, task);
+  }));
+  if (const std::shared_ptr<PipelineRun> run = FindRun(pipeline)) {
+    run->StopTask(std::string(task));
+  }
+  return Status::Ok();
+}
+
+RunOutcome Control::RunOnce(std::string_view pipeline) {
+  const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
+  const std::lock_guard lock(*turn);
+  std::shared_ptr<PipelineRun> run;
+  StoredPipeline stored;
+  TaskNames wanted;
+  const Status opened = [&]() -> Status {
+    TARN_RETURN_IF_ERROR(RequireOpen());
+    TARN_ASSIGN_OR_RETURN(stored, GetPipeline(pipeline));
+    TARN_ASSIGN_OR_RETURN(run, Open(stored, /*once=*/true));
+    TARN_ASSIGN_OR_RETURN(wanted, ListWanted(pipeline));
+    return Status::Ok();
+  }();
+  if (!opened.ok()) {
+    return {.status = opened};
+  }
   const std::shared_ptr<PipelineRun> following = TakeRun(pipeline);
   if (following != nullptr) {
     following->RequestStop();
-    const Status ended = following->Wait();
-    if (!ended.ok()) {
-      Log(LogLevel::kWarning, "task", ended.ToString());
+    following->Wait();
+  }
+  {
+    const std::lock_guard running(mutex_);
+    once_[stored.name] = run;
+    if (closing_) {
+      run->RequestStop();
     }
   }
-  TARN_ASSIGN_OR_RETURN(pipeline::PipelineSpec spec, Parse(stored.yaml));
-  RunPlace place;
-  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
-    return Status::Ok();
-  }));
-  PipelineRun run(std::move(spec), std::move(place), RunMode::kOnce, deps_);
-  run.Start();
-  const Status ended = run.Wait();
-  if (following != nullptr) {
-    TARN_RETURN_IF_ERROR(StartLocked(stored));
+  run->Start(TasksOf(run->spec()), /*patient=*/false);
+  RunOutcome outcome = run->Wait();
+  {
+    const std::lock_guard running(mutex_);
+    once_.erase(stored.name);
   }
-  return ended;
+  if (outcome.status.ok() && run->was_stopped()) {
+    outcome.status = RequireOpen();
+    if (outcome.status.ok()) {
+      outcome.status = Status(ErrorCode::kCancelled,
+                              fmt::format("pipeline {} was stopped before its end", pipeline));
+    }
+  }
+  if (following != nullptr && RequireOpen().ok()) {
+    const Status started = StartLocked(stored, wanted, /*patient=*/true);
+    if (outcome.status.ok()) {
+      outcome.status = started;
+    }
+  }
+  return outcome;
+}
+
+Status Control::WithoutTask(const StoredPipeline& stored, std::string_view task,
+                            const std::function<Status()>& work) {
+  const std::shared_ptr<PipelineRun> run = FindRun(stored.name);
+  const bool running = run != nullptr && run->IsRunning(std::string(task));
+  if (running) {
+    run->StopTask(std::string(task));
+  }
+  const Status worked = work();
+  if (running) {
+    const Status started = StartLocked(stored, {std::string(task)}, /*patient=*/true);
+    return worked.ok() ? started : worked;
+  }
+  return worked;
 }
 
 Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored.yaml));
-  const auto found = std::find_if(spec.transforms.begin(), spec.transforms.end(),
-                                  [&](const auto& one) { return one.name == task; });
-  if (found == spec.transforms.end()) {
-    return Status::NotFound(fmt::format("pipeline {} has no transform task {}", pipeline, task));
-  }
-  const std::shared_ptr<PipelineRun> following = TakeRun(pipeline);
-  if (following != nullptr) {
-    following->RequestStop();
-    TARN_RETURN_IF_ERROR(following->Wait());
-  }
-  RunPlace place;
-  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
-    return Status::Ok();
-  }));
-  TARN_ASSIGN_OR_RETURN(
-      const std::unique_ptr<lakehouse::TargetTable> table,
-      lakehouse::TargetTable::Open(found->table, {.project = place.project, .by = place.by},
-                                   deps_.catalog));
-  TARN_RETURN_IF_ERROR(table->Apply(deps_.catalog.deps().clock.Now()));
-  return following == nullptr ? Status::Ok() : StartLocked(stored);
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  TARN_ASSIGN_OR_RETURN(const pipeline::TransformSpec* transform, FindTransform(spec, task));
+  return WithoutTask(stored, task, [&]() -> Status {
+    RunPlace place;
+    TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
+      return Status::Ok();
+    }));
+    TARN_ASSIGN_OR_RETURN(
+        const std::unique_ptr<lakehouse::TargetTable> table,
+        lakehouse::TargetTable::Open(transform->table, {.project = place.project, .by = place.by},
+                                     deps_.catalog));
+    if (!table->exists()) {
+      return Status::Ok();  // Nothing has been appended.
+    }
+    const Timestamp now = deps_.catalog.deps().clock.Now();
+    TARN_ASSIGN_OR_RETURN(const std::optional<lakehouse::CommittedApply> applied,
+                          table->Apply(now));
+    TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork left, table->ReadUnapplied());
+    return deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, pipeline));
+      for (TaskStatus status : known) {
+        if (status.task == task) {
+          status.unapplied = left.rows;
+          if (applied) {
+            status.last_apply = now;
+            ++status.totals.counts["applies"];
+            status.totals.counts["noop_deletes"] += applied->counts.noop_deletes;
+          }
+          TARN_RETURN_IF_ERROR(WriteTaskStatus(sql, status));
+        }
+      }
+      return Status::Ok();
+    });
+  });
+}
+
+Status Control::RecreateTask(std::string_view pipeline, std::string_view task) {
+  const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
+  const std::lock_guard lock(*turn);
+  TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  TARN_ASSIGN_OR_RETURN(const pipeline::TransformSpec* transform, FindTransform(spec, task));
+  return WithoutTask(stored, task, [&]() -> Status {
+    return deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const std::optional<Rid> project, FindProject(sql, spec.project));
+      if (project) {
+        TARN_RETURN_IF_ERROR(
+            RemoveTarget(sql, deps_.catalog, *project, transform->table, stored.by));
+      }
+      TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, pipeline));
+      for (const TaskStatus& status : known) {
+        if (status.task == task) {
+          TARN_RETURN_IF_ERROR(WriteTaskStatus(sql, {.pipeline = status.pipeline,
+                                                     .task = status.task,
+                                                     .kind = status.kind,
+                                                     .state = TaskState::kStopped}));
+        }
+      }
+      return Status::Ok();
+    });
+  });
 }
 
 Result<std::vector<TaskStatus>> Control::ReadStatus() {
+  TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines, ListPipelines());
   std::vector<TaskStatus> statuses;
-  TARN_RETURN_IF_ERROR(deps_.database.Read([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(statuses, ReadTaskStatuses(sql, ""));
-    return Status::Ok();
-  }));
+  for (const StoredPipeline& stored : pipelines) {
+    const Result<pipeline::PipelineSpec> spec =
+        pipeline::ParsePipeline(stored.yaml, VariablesOf(stored.variables));
+    TARN_RETURN_IF_ERROR(deps_.database.Read([&](SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(std::vector<TaskStatus> tasks, ReadTaskStatuses(sql, stored.name));
+      for (TaskStatus& status : tasks) {
+        if (status.kind == TaskKind::kTransform && spec.ok()) {
+          const Result<const pipeline::TransformSpec*> transform =
+              FindTransform(*spec, status.task);
+          if (transform.ok()) {
+            TARN_ASSIGN_OR_RETURN(const TransformLag lag,
+                                  ReadTransformLag(sql, deps_, *spec, **transform));
+            status.lag_rows = lag.rows;
+            status.behind_since = lag.since;
+          }
+        }
+        statuses.push_back(std::move(status));
+      }
+      return Status::Ok();
+    }));
+  }
   return statuses;
 }
 

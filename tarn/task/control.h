@@ -1,17 +1,20 @@
 // Control: pipelines as users see them: apply, start, stop, run once, status.
 //
-// Runs every task of a started pipeline on a thread of its own. What is running is remembered in
-// the metastore, so that it goes on after a restart; a task in ERROR keeps its message until it is
-// started again.
+// Runs every task of a started pipeline on a thread of its own. Which tasks are wanted is
+// remembered in the metastore, so that they go on after a restart; a task in ERROR keeps its
+// message until it is started again.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <arrow/type_fwd.h>
 
 #include "tarn/base/memory_budget.h"
 #include "tarn/base/status.h"
@@ -31,9 +34,40 @@ struct ControlDeps {
   MemoryBudget& budget;
   /// True when `uri` may be read by file sources.
   std::function<bool(std::string_view uri)> is_source_allowed;
+  /// Variables of the server's environment that pipeline files may use (secrets.allow).
+  pipeline::Variables secrets{};
 };
 
 class PipelineRun;
+
+/// A pipeline file and the values that its sender has for `${NAME}`.
+struct PipelineText {
+  std::string yaml;
+  pipeline::Variables variables{};
+};
+
+/// One line of a plan.
+struct PlannedChange {
+  std::string object;  // The pipeline, or PIPELINE.TASK.
+  std::string change;  // "create", "change", "keep" or "remove".
+  std::string effect{};
+  bool refused = false;  // `effect` says why.
+};
+
+/// How a run ended.
+struct RunOutcome {
+  Status status{};
+  std::string task{};  // PIPELINE.TASK of the first failure; empty when no task is to blame.
+};
+
+/// A file that a landing task would read, or why it would not.
+struct PreviewedFile {
+  std::string landing;
+  std::string path;
+  uint64_t size_bytes = 0;
+  std::optional<Timestamp> date{};
+  std::string excluded_because{};
+};
 
 /// Resource. Threads: any.
 class Control {
@@ -44,48 +78,86 @@ class Control {
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
-  /// Starts the pipelines that were running when the server ended.
+  /// Starts the tasks that were wanted when the server ended.
   Status Resume();
-  /// Stops all tasks; they are running again after Resume.
+  /// Stops all tasks, those of RunOnce too, at their next commit, and starts no others; they are
+  /// running again after Resume.
   void Shutdown();
 
+  /// Checks a file. Errors: kInvalidArgument with line and column; kPermissionDenied for a source
+  /// that is not allowed.
+  Result<pipeline::PipelineSpec> Validate(const PipelineText& text) const;
   /// Validates and stores a pipeline file; a running pipeline goes on with the new one.
-  /// Errors: kInvalidArgument with line and column; kPermissionDenied for a source that is not
-  /// allowed; kAlreadyExists when a name it needs belongs to something else.
-  Result<StoredPipeline> ApplyPipeline(std::string_view yaml, std::string_view by);
-  /// What applying the file would change, for people.
-  Result<std::vector<std::string>> PlanPipeline(std::string_view yaml);
+  /// Errors: as Validate; kAlreadyExists when a name it needs belongs to something else;
+  /// kFailedPrecondition when a dataset lands another source.
+  Result<StoredPipeline> ApplyPipeline(const PipelineText& text, std::string_view by);
+  /// What applying the file would do, and what stands in its way.
+  Result<std::vector<PlannedChange>> PlanPipeline(const PipelineText& text);
   Result<std::vector<StoredPipeline>> ListPipelines();
   Result<StoredPipeline> GetPipeline(std::string_view name);
   /// Stops and forgets it. Datasets and tables stay.
   Status DeletePipeline(std::string_view name);
 
-  /// Makes the datasets of a pipeline. Errors: kAlreadyExists.
+  /// Files of one landing task of the file (all when `landing` is empty).
+  Result<std::vector<PreviewedFile>> PreviewFiles(const PipelineText& text,
+                                                  std::string_view landing);
+  /// The first rows of one landing task as they would land; null when there are none.
+  Result<std::shared_ptr<arrow::RecordBatch>> SampleRows(const PipelineText& text,
+                                                         std::string_view landing,
+                                                         int64_t rows_max);
+
+  /// Makes the datasets of a pipeline, and checks its targets and, where columns are known, its
+  /// mappings. Errors: kAlreadyExists; kFailedPrecondition for a table that was made otherwise;
+  /// kInvalidArgument for a mapping.
   Status Prepare(std::string_view pipeline);
+  /// Starts all tasks that do not run.
   Status Start(std::string_view pipeline);
-  /// Waits until its tasks have stopped. With `at_stop` set, tables are applied first.
+  /// Waits until its tasks have stopped, also those of a RunOnce. With `at_stop` set, tables are
+  /// applied first.
   Status Stop(std::string_view pipeline);
+  /// The same for one task. Errors: kNotFound.
+  Status StartTask(std::string_view pipeline, std::string_view task);
+  Status StopTask(std::string_view pipeline, std::string_view task);
   /// Drains the sources, appends everything landed, applies every merge task, and returns. Tasks
-  /// are STOPPED afterwards unless the pipeline was running before.
-  /// Errors: the first failure of a task, naming it.
-  Status RunOnce(std::string_view pipeline);
+  /// are STOPPED afterwards unless they were running before. Errors: the first failure of a task;
+  /// kUnavailable when Shutdown came before the end, kCancelled when Stop did.
+  RunOutcome RunOnce(std::string_view pipeline);
   /// Applies the unapplied changes of one transform task.
   Status ApplyTask(std::string_view pipeline, std::string_view task);
-  /// All tasks of all pipelines.
+  /// Drops the table and the views of one transform task; it makes them again from everything that
+  /// has landed. Errors: kNotFound; kAlreadyExists when they belong to another task.
+  Status RecreateTask(std::string_view pipeline, std::string_view task);
+  /// All tasks of all pipelines, with the lag of transforms as it is now.
   Result<std::vector<TaskStatus>> ReadStatus();
 
  private:
-  Result<pipeline::PipelineSpec> Parse(std::string_view yaml) const;
-  Result<std::shared_ptr<PipelineRun>> Open(const StoredPipeline& stored);
+  using TaskNames = std::vector<std::string>;
+
+  [[nodiscard]] pipeline::Variables VariablesOf(const pipeline::Variables& sent) const;
+  Result<pipeline::PipelineSpec> Parse(const StoredPipeline& stored) const;
+  Result<std::vector<pipeline::PipelineSpec>> ParseOthers(std::string_view name);
+  Result<const pipeline::TransformSpec*> FindTransform(const pipeline::PipelineSpec& spec,
+                                                       std::string_view task) const;
+  Status StoreApplied(const pipeline::PipelineSpec& spec, StoredPipeline& stored);
+  Result<TaskNames> ListWanted(std::string_view pipeline);
+  Result<std::shared_ptr<PipelineRun>> Open(const StoredPipeline& stored, bool once);
+  std::shared_ptr<PipelineRun> FindRun(std::string_view pipeline);
   std::shared_ptr<PipelineRun> TakeRun(std::string_view pipeline);
   std::shared_ptr<std::mutex> TurnOf(std::string_view pipeline);
-  /// The caller has the pipeline's turn.
-  Status StartLocked(const StoredPipeline& stored);
+  /// The callers of what follows have the pipeline's turn.
+  Status StartLocked(const StoredPipeline& stored, const TaskNames& tasks, bool patient);
+  /// Stops one task, calls `work`, and starts the task again if it was running.
+  Status WithoutTask(const StoredPipeline& stored, std::string_view task,
+                     const std::function<Status()>& work);
+  Status RequireOpen();
+  void StopOnce(std::string_view pipeline);
 
   ControlDeps deps_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<PipelineRun>, std::less<>> runs_;  // Guarded by mutex_.
-  std::map<std::string, std::shared_ptr<std::mutex>, std::less<>> turns_;  // Likewise.
+  bool closing_ = false;  // Guarded by mutex_, as all below.
+  std::map<std::string, std::shared_ptr<PipelineRun>, std::less<>> runs_;
+  std::map<std::string, std::shared_ptr<PipelineRun>, std::less<>> once_;  // Of RunOnce.
+  std::map<std::string, std::shared_ptr<std::mutex>, std::less<>> turns_;
 };
 
 }  // namespace tarn::task

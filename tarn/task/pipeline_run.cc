@@ -13,161 +13,197 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kReportEvery{500};
 constexpr milliseconds kTransformWait{1000};  // A landing commit wakes earlier.
+constexpr milliseconds kSourceLookEvery{5000};
 constexpr milliseconds kRetryFirst{100};
 constexpr milliseconds kRetryMax{10'000};
 constexpr int kOnceAttemptsMax = 5;
 constexpr std::chrono::hours kLeaseDuration{24};
 
-TaskTotals TotalsOf(const landing::LandingProgress& progress) {
-  const landing::LandingCounts& counts = progress.counts;
-  TaskTotals totals{.rows_in = counts.rows + counts.rejected + counts.skipped + counts.filtered,
-                    .rows_out = counts.rows,
-                    .rejected = counts.rejected,
-                    .filtered = counts.filtered + counts.skipped,
-                    .counts = {}};
-  totals.counts["files"] = counts.files;
-  totals.counts["bytes"] = counts.bytes;
-  totals.counts["repeated_members"] = static_cast<int64_t>(progress.json_counters.repeated_members);
-  totals.counts["renamed_columns"] = static_cast<int64_t>(progress.json_counters.renamed_columns);
-  totals.counts["nulled_values"] = static_cast<int64_t>(progress.json_counters.nulled_values);
-  return totals;
-}
-
-TaskTotals TotalsOf(const TransformCounts& counts) {
-  TaskTotals totals{.rows_in = counts.rows_in,
-                    .rows_out = counts.rows_out,
-                    .rejected = counts.rejected,
-                    .filtered = counts.filtered,
-                    .counts = {}};
-  totals.counts["noop_deletes"] = counts.noop_deletes;
-  totals.counts["null_checks"] = counts.null_checks;
-  totals.counts["null_casts"] = counts.null_casts;
-  totals.counts["applies"] = counts.applies;
-  return totals;
-}
-
 }  // namespace
 
-struct PipelineRun::Reporter {
-  Reporter(const std::string& pipeline, const std::string& task, TaskKind kind,
-           metastore::Database& metastore)
-      : database(metastore) {
-    status.pipeline = pipeline;
-    status.task = task;
-    status.kind = kind;
-    status.state = TaskState::kRunning;
-    const Status read = database.Read([&](metastore::SqlTransaction& sql) -> Status {
-      TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, pipeline));
-      for (const TaskStatus& one : known) {
-        if (one.task == task) {
-          before = one.totals;
-          status.data_updated_to = one.data_updated_to;
-          status.unapplied = one.unapplied;
-        }
-      }
-      return Status::Ok();
-    });
-    if (!read.ok()) {
-      Log(LogLevel::kWarning, "task", read.ToString());
+struct PipelineRun::TaskRun {
+  std::thread thread;
+  // Guarded by the mutex of the run.
+  bool stop = false;
+  bool ended = false;
+  landing::LandingTask* landing = nullptr;  // While it is open.
+  TransformTask* transform = nullptr;
+  // Of the task's thread.
+  bool was_open = false;  // Its source was there.
+
+  void Cancel() const {
+    if (landing != nullptr) {
+      landing->Cancel();
+    }
+    if (transform != nullptr) {
+      transform->Cancel();
     }
   }
-
-  // Keeps the numbers of a finished attempt when the next one counts from zero.
-  void NextAttempt() {
-    before = Sum(before, attempt);
-    attempt = {};
-  }
-
-  void Write(bool now) {
-    const auto time = std::chrono::steady_clock::now();
-    if (!now && time - written < kReportEvery) {
-      return;
-    }
-    written = time;
-    status.totals = Sum(before, attempt);
-    const Status done =
-        database.Write([&](metastore::SqlTransaction& sql) { return WriteTaskStatus(sql, status); },
-                       metastore::Durability::kLazy);
-    if (!done.ok()) {
-      Log(LogLevel::kWarning, "task", "status of " + status.full_name() + ": " + done.ToString());
-    }
-  }
-
-  metastore::Database& database;
-  TaskStatus status;
-  TaskTotals before;   // Of earlier runs and attempts.
-  TaskTotals attempt;  // Of the one under way.
-  std::chrono::steady_clock::time_point written{};
 };
 
 PipelineRun::PipelineRun(pipeline::PipelineSpec spec, RunPlace place, RunMode mode,
-                         const ControlDeps& deps)
-    : spec_(std::move(spec)), place_(std::move(place)), mode_(mode), deps_(deps) {}
+                         pipeline::Variables variables, const ControlDeps& deps)
+    : spec_(std::move(spec)),
+      place_(std::move(place)),
+      mode_(mode),
+      variables_(std::move(variables)),
+      deps_(deps) {}
 
 PipelineRun::~PipelineRun() {
   RequestStop();
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) {
-      thread.join();
+  Wait();
+}
+
+TaskReporter::Deps PipelineRun::ReporterDeps() const {
+  return {deps_.database, deps_.catalog.deps().clock, variables_};
+}
+
+bool PipelineRun::IsStopping(const TaskRun& run) const { return stop_ || run.stop; }
+
+void PipelineRun::Start(const std::vector<std::string>& tasks, bool patient) {
+  ReadLandedTimes();
+  const auto is_named = [&](const std::string& name) {
+    return std::find(tasks.begin(), tasks.end(), name) != tasks.end() && !IsRunning(name);
+  };
+  std::vector<const landing::LandingSpec*> landings;
+  for (const landing::LandingSpec& landing : spec_.landings) {
+    if (is_named(landing.name)) {
+      landings.push_back(&landing);
     }
+  }
+  std::vector<const pipeline::TransformSpec*> transforms;
+  for (const pipeline::TransformSpec& transform : spec_.transforms) {
+    if (is_named(transform.name)) {
+      transforms.push_back(&transform);
+    }
+  }
+  const auto renew = [&](const std::string& name) -> TaskRun& {
+    StopTask(name);  // It has ended: only its thread is joined.
+    auto run = std::make_unique<TaskRun>();
+    run->was_open = patient;
+    const std::lock_guard lock(mutex_);
+    return *(tasks_[name] = std::move(run));
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    landings_running_ += landings.size();
+  }
+  for (const landing::LandingSpec* landing : landings) {
+    TaskRun& run = renew(landing->name);
+    run.thread = std::thread([this, landing, &run] { RunLanding(*landing, run); });
+  }
+  for (const pipeline::TransformSpec* transform : transforms) {
+    TaskRun& run = renew(transform->name);
+    run.thread = std::thread([this, transform, &run] { RunTransform(*transform, run); });
   }
 }
 
-void PipelineRun::Start() {
-  landings_running_ = spec_.landings.size();
-  for (const landing::LandingSpec& landing : spec_.landings) {
-    threads_.emplace_back([this, &landing] { RunLanding(landing); });
+bool PipelineRun::IsRunning(const std::string& task) {
+  const std::lock_guard lock(mutex_);
+  const auto found = tasks_.find(task);
+  return found != tasks_.end() && !found->second->ended;
+}
+
+void PipelineRun::StopTask(const std::string& task) {
+  std::unique_ptr<TaskRun> run;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = tasks_.find(task);
+    if (found == tasks_.end()) {
+      return;
+    }
+    found->second->stop = true;
+    found->second->Cancel();
+    changed_.notify_all();
+    run = std::move(found->second);
+    tasks_.erase(found);
   }
-  for (const pipeline::TransformSpec& transform : spec_.transforms) {
-    threads_.emplace_back([this, &transform] { RunTransform(transform); });
-  }
+  run->thread.join();
 }
 
 void PipelineRun::RequestStop() {
   const std::lock_guard lock(mutex_);
   stop_ = true;
-  for (landing::LandingTask* task : open_landings_) {
-    task->Cancel();
-  }
-  for (TransformTask* task : open_transforms_) {
-    task->Cancel();
+  for (const auto& [name, run] : tasks_) {
+    run->Cancel();
   }
   changed_.notify_all();
 }
 
-Status PipelineRun::Wait() {
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) {
-      thread.join();
+bool PipelineRun::was_stopped() {
+  const std::lock_guard lock(mutex_);
+  return stop_;
+}
+
+RunOutcome PipelineRun::Wait() {
+  std::vector<TaskRun*> runs;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, run] : tasks_) {
+      runs.push_back(run.get());
+    }
+  }
+  for (TaskRun* run : runs) {
+    if (run->thread.joinable()) {
+      run->thread.join();
     }
   }
   const std::lock_guard lock(mutex_);
   return first_failure_;
 }
 
-void PipelineRun::NotifyLanded() {
+void PipelineRun::NoteLanded(const std::string& landing, std::optional<Timestamp> newest_event) {
   const std::lock_guard lock(mutex_);
   ++landed_;
+  if (newest_event) {
+    Timestamp& until = landed_until_[landing];
+    until = std::max(until, *newest_event);
+  }
   changed_.notify_all();
 }
 
-void PipelineRun::WaitForLanded(uint64_t seen, milliseconds at_most) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, at_most, [&] { return stop_ || landed_ != seen; });
-}
-
-bool PipelineRun::WaitForStop(milliseconds at_most) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, at_most, [this] { return stop_; });
-}
-
-void PipelineRun::Fail(const Status& status) {
-  const std::lock_guard lock(mutex_);
-  if (first_failure_.ok()) {
-    first_failure_ = status;
+// Transforms may run where landing tasks do not: what those reached is in their statuses.
+void PipelineRun::ReadLandedTimes() {
+  const Status read = deps_.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, spec_.name));
+    const std::lock_guard lock(mutex_);
+    for (const TaskStatus& status : known) {
+      if (status.kind == TaskKind::kLanding && status.data_updated_to) {
+        Timestamp& until = landed_until_[status.task];
+        until = std::max(until, *status.data_updated_to);
+      }
+    }
+    return Status::Ok();
+  });
+  if (!read.ok()) {
+    Log(LogLevel::kWarning, "task", read.ToString());
   }
+}
+
+std::optional<Timestamp> PipelineRun::LandedUntil(const pipeline::TransformSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  std::optional<Timestamp> newest;
+  for (const std::string& from : spec.from) {
+    const auto found = landed_until_.find(from);
+    if (found != landed_until_.end()) {
+      newest = std::max(newest, std::optional(found->second));
+    }
+  }
+  return newest;
+}
+
+void PipelineRun::WaitForLanded(TaskRun& run, uint64_t seen, milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, at_most, [&] {
+    return IsStopping(run) || landed_ != seen ||
+           (mode_ == RunMode::kOnce && landings_running_ == 0);
+  });
+}
+
+bool PipelineRun::WaitForStop(TaskRun& run, milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most, [&] { return IsStopping(run); });
 }
 
 // A home is one process by its lock, so its owner is always the same and a restart takes over at
@@ -191,50 +227,90 @@ Result<metastore::SqlFunction> PipelineRun::TakeLease(const std::string& task) {
   });
 }
 
-void PipelineRun::Supervise(Reporter& reporter, const std::function<Status()>& follow) {
+void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
+                            const std::function<Status()>& follow) {
   milliseconds wait = kRetryFirst;
-  reporter.status.last_error.clear();
-  reporter.Write(true);
+  TaskState end = TaskState::kStopped;
+  reporter.Started();
   for (int attempt = 1;; ++attempt) {
+    const auto started = std::chrono::steady_clock::now();
     const Status status = follow();
-    bool stopping = false;
     {
       const std::lock_guard lock(mutex_);
-      stopping = stop_;
+      if (status.ok() || IsStopping(run) || status.code() == ErrorCode::kCancelled) {
+        break;
+      }
     }
-    if (status.ok() || stopping || status.code() == ErrorCode::kCancelled) {
-      reporter.status.state = TaskState::kStopped;
-      break;
-    }
-    reporter.status.last_error = status.ToString();
-    const bool passes = IsRetryable(status.code()) || status.code() == ErrorCode::kConflict;
+    // A source that was there once may come back; one that never was is a wrong name.
+    const bool is_away = status.code() == ErrorCode::kNotFound && run.was_open;
+    const bool passes = IsRetryable(status.code()) || status.code() == ErrorCode::kConflict ||
+                        (mode_ == RunMode::kFollow && is_away);
+    const std::string shown = reporter.Failed(status);
     if (!passes || (mode_ == RunMode::kOnce && attempt >= kOnceAttemptsMax)) {
-      Log(LogLevel::kError, "task", reporter.status.full_name() + ": " + status.ToString());
-      reporter.status.state = TaskState::kError;
-      Fail(status.WithContext(reporter.status.full_name()));
+      Log(LogLevel::kError, "task", reporter.name() + ": " + shown);
+      end = TaskState::kError;
+      const std::lock_guard lock(mutex_);
+      if (first_failure_.status.ok()) {
+        first_failure_ = {.status = reporter.Shown(status), .task = reporter.name()};
+      }
       break;
+    }
+    if (std::chrono::steady_clock::now() - started > kRetryMax) {
+      wait = kRetryFirst;  // It went well for a while.
     }
     Log(LogLevel::kWarning, "task",
-        fmt::format("{}: tries again in {} ms: {}", reporter.status.full_name(), wait.count(),
-                    status.ToString()));
-    reporter.NextAttempt();
-    reporter.Write(true);
-    WaitForStop(wait);
+        fmt::format("{}: tries again in {} ms: {}", reporter.name(), wait.count(), shown));
+    WaitForStop(run, wait);
     wait = std::min(wait * 2, kRetryMax);
   }
-  reporter.Write(true);
+  reporter.Ended(end);
 }
 
-void PipelineRun::RunLanding(const landing::LandingSpec& spec) {
-  Reporter reporter(spec_.name, spec.name, TaskKind::kLanding, deps_.database);
-  Supervise(reporter, [&] { return FollowLanding(spec, reporter); });
+void PipelineRun::RunLanding(const landing::LandingSpec& spec, TaskRun& run) {
+  TaskReporter reporter(spec_.name, spec.name, TaskKind::kLanding, ReporterDeps());
+  Supervise(run, reporter, [&] { return FollowLanding(spec, run, reporter); });
   const std::lock_guard lock(mutex_);
+  run.ended = true;
   --landings_running_;
   ++landed_;
   changed_.notify_all();
 }
 
-Status PipelineRun::FollowLanding(const landing::LandingSpec& spec, Reporter& reporter) {
+// Waits until the source is looked at again. Errors: kCancelled when the task is to stop;
+// kUnavailable when the source went away meanwhile.
+Status PipelineRun::WaitForPoll(TaskRun& run, const SourceWatch& watch, milliseconds poll) {
+  for (milliseconds left = poll; left.count() > 0;) {
+    const milliseconds now = std::min(left, kSourceLookEvery);
+    if (WaitForStop(run, now)) {
+      return Status(ErrorCode::kCancelled, "stopped");
+    }
+    left -= now;
+    TARN_RETURN_IF_ERROR(watch.Check());
+  }
+  return Status::Ok();
+}
+
+Status PipelineRun::StepLanding(const landing::LandingSpec& spec, TaskRun& run,
+                                landing::LandingTask& task, TaskReporter& reporter) {
+  const SourceWatch watch(spec.source_uri);
+  while (true) {
+    TARN_ASSIGN_OR_RETURN(const landing::LandingProgress progress, task.Step());
+    reporter.Report(progress);
+    if (progress.commits > 0) {
+      NoteLanded(spec.name, progress.newest_event);
+    }
+    if (!progress.caught_up) {
+      continue;
+    }
+    if (mode_ == RunMode::kOnce) {
+      return Status::Ok();
+    }
+    TARN_RETURN_IF_ERROR(WaitForPoll(run, watch, spec.poll));
+  }
+}
+
+Status PipelineRun::FollowLanding(const landing::LandingSpec& spec, TaskRun& run,
+                                  TaskReporter& reporter) {
   TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence, TakeLease(spec.name));
   const catalog::CatalogDeps& deps = deps_.catalog.deps();
   TARN_ASSIGN_OR_RETURN(
@@ -242,76 +318,57 @@ Status PipelineRun::FollowLanding(const landing::LandingSpec& spec, Reporter& re
       landing::LandingTask::Open(spec, place_.datasets.at(spec.name),
                                  {deps.database, deps_.datasets, deps.warehouse, deps.uuids,
                                   deps.clock, deps_.budget, std::move(fence)}));
+  run.was_open = true;
   {
     const std::lock_guard lock(mutex_);
-    open_landings_.push_back(task.get());
-    if (stop_) {
+    run.landing = task.get();
+    if (IsStopping(run)) {
       task->Cancel();
     }
   }
-  Status status;
-  while (status.ok()) {
-    const Result<landing::LandingProgress> progress = task->Step();
-    if (!progress.ok()) {
-      status = progress.status();
-      break;
-    }
-    if (progress->restarted) {
-      reporter.NextAttempt();
-    }
-    reporter.attempt = TotalsOf(*progress);
-    reporter.Write(progress->caught_up);
-    if (progress->commits > 0) {
-      NotifyLanded();
-    }
-    if (progress->caught_up && (mode_ == RunMode::kOnce || WaitForStop(spec.poll))) {
-      break;
-    }
-  }
+  const Status status = StepLanding(spec, run, *task, reporter);
   const std::lock_guard lock(mutex_);
-  std::erase(open_landings_, task.get());
+  run.landing = nullptr;
   return status;
 }
 
-void PipelineRun::RunTransform(const pipeline::TransformSpec& spec) {
-  Reporter reporter(spec_.name, spec.name, TaskKind::kTransform, deps_.database);
-  Supervise(reporter, [&] { return FollowTransform(spec, reporter); });
+void PipelineRun::RunTransform(const pipeline::TransformSpec& spec, TaskRun& run) {
+  TaskReporter reporter(spec_.name, spec.name, TaskKind::kTransform, ReporterDeps());
+  Supervise(run, reporter, [&] { return FollowTransform(spec, run, reporter); });
+  const std::lock_guard lock(mutex_);
+  run.ended = true;
 }
 
 // One step; true when the task has nothing more to do for ever.
-Result<bool> PipelineRun::StepTransform(TransformTask& task, Reporter& reporter) {
+Result<bool> PipelineRun::StepTransform(const pipeline::TransformSpec& spec, TaskRun& run,
+                                        TransformTask& task, TaskReporter& reporter) {
   uint64_t seen = 0;
   bool landings_ended = false;
   {
     const std::lock_guard lock(mutex_);
+    if (IsStopping(run)) {
+      return true;
+    }
     seen = landed_;
     landings_ended = landings_running_ == 0;
   }
-  const auto report = [&](const TransformProgress& progress) {
-    reporter.attempt = TotalsOf(progress.counts);
-    reporter.status.unapplied = progress.unapplied;
-    reporter.status.lag_rows = progress.lag_rows;
-    if (progress.data_updated_to != Timestamp{}) {
-      reporter.status.data_updated_to = progress.data_updated_to;
-    }
-    reporter.Write(progress.caught_up);
-  };
+  const std::optional<Timestamp> landed_until = LandedUntil(spec);
   TARN_ASSIGN_OR_RETURN(const TransformProgress progress, task.Step());
-  report(progress);
+  reporter.Report(progress, landed_until);
   if (!progress.caught_up) {
     return false;
   }
   if (mode_ == RunMode::kOnce && landings_ended) {
     TARN_ASSIGN_OR_RETURN(const TransformProgress applied, task.ApplyNow());
-    report(applied);
+    reporter.Report(applied, landed_until);
     return true;
   }
-  WaitForLanded(seen, kTransformWait);
-  const std::lock_guard lock(mutex_);
-  return stop_;
+  WaitForLanded(run, seen, kTransformWait);
+  return false;
 }
 
-Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, Reporter& reporter) {
+Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, TaskRun& run,
+                                    TaskReporter& reporter) {
   TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence, TakeLease(spec.name));
   std::vector<TransformInput> inputs;
   for (const std::string& from : spec.from) {
@@ -327,14 +384,14 @@ Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, Reporte
           {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence)}));
   {
     const std::lock_guard lock(mutex_);
-    open_transforms_.push_back(task.get());
-    if (stop_) {
+    run.transform = task.get();
+    if (IsStopping(run)) {
       task->Cancel();
     }
   }
   Status status;
   while (status.ok()) {
-    const Result<bool> ended = StepTransform(*task, reporter);
+    const Result<bool> ended = StepTransform(spec, run, *task, reporter);
     if (!ended.ok()) {
       status = ended.status();
     } else if (*ended) {
@@ -343,11 +400,12 @@ Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, Reporte
   }
   {
     const std::lock_guard lock(mutex_);
-    std::erase(open_transforms_, task.get());
+    run.transform = nullptr;
   }
   const bool apply = mode_ == RunMode::kFollow && spec.table.at_stop == lakehouse::AtStop::kApply;
   if (apply && (status.ok() || status.code() == ErrorCode::kCancelled)) {
-    TARN_RETURN_IF_ERROR(task->ApplyNow());
+    TARN_ASSIGN_OR_RETURN(const TransformProgress applied, task->ApplyNow());
+    reporter.Report(applied, std::nullopt);
   }
   return status;
 }

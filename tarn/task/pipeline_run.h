@@ -1,18 +1,21 @@
-// PipelineRun: the threads of one started pipeline. Only for control.cc.
+// PipelineRun: the threads of one started pipeline, one per task. Only for control.cc.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tarn/landing/landing_task.h"
 #include "tarn/task/control.h"
-#include "tarn/task/task_status.h"
+#include "tarn/task/pipeline_place.h"
+#include "tarn/task/source_watch.h"
+#include "tarn/task/task_reporter.h"
 #include "tarn/task/transform_task.h"
 
 namespace tarn::task {
@@ -22,56 +25,66 @@ enum class RunMode : uint8_t {
   kOnce,    // Until everything there is has landed and is applied.
 };
 
-/// What a run needs besides its specification.
-struct RunPlace {
-  Rid project;
-  std::string by;
-  std::map<std::string, landing::LandingDatasets> datasets;  // By landing task.
-};
-
-/// Start once, then Wait; RequestStop from any thread.
+/// Start, StopTask, IsRunning and Wait by one thread at a time; RequestStop by any.
 class PipelineRun {
  public:
-  PipelineRun(pipeline::PipelineSpec spec, RunPlace place, RunMode mode, const ControlDeps& deps);
+  PipelineRun(pipeline::PipelineSpec spec, RunPlace place, RunMode mode,
+              pipeline::Variables variables, const ControlDeps& deps);
+  /// Stops what runs.
   ~PipelineRun();
   PipelineRun(const PipelineRun&) = delete;
   PipelineRun& operator=(const PipelineRun&) = delete;
 
-  void Start();
+  /// Starts those of the tasks that do not run; names that the pipeline lacks are passed over.
+  /// `patient`: they ran before, so a source that is not there may come back.
+  void Start(const std::vector<std::string>& tasks, bool patient);
+  [[nodiscard]] bool IsRunning(const std::string& task);
+  /// Stops one task at its next commit and waits for it. Not running: nothing.
+  void StopTask(const std::string& task);
+  /// Stops all at their next commit.
   void RequestStop();
-  /// Waits for all threads; the first failure, naming its task.
-  Status Wait();
+  /// True once RequestStop was called.
+  [[nodiscard]] bool was_stopped();
+  /// Waits for all threads; the first failure.
+  RunOutcome Wait();
   [[nodiscard]] const pipeline::PipelineSpec& spec() const { return spec_; }
 
  private:
-  struct Reporter;  // The status of one task on its way to the metastore.
+  struct TaskRun;  // One task: its thread and what can be cancelled.
 
-  void RunLanding(const landing::LandingSpec& spec);
-  void RunTransform(const pipeline::TransformSpec& spec);
-  Status FollowLanding(const landing::LandingSpec& spec, Reporter& reporter);
-  Status FollowTransform(const pipeline::TransformSpec& spec, Reporter& reporter);
-  Result<bool> StepTransform(TransformTask& task, Reporter& reporter);
+  void RunLanding(const landing::LandingSpec& spec, TaskRun& run);
+  void RunTransform(const pipeline::TransformSpec& spec, TaskRun& run);
+  Status FollowLanding(const landing::LandingSpec& spec, TaskRun& run, TaskReporter& reporter);
+  Status StepLanding(const landing::LandingSpec& spec, TaskRun& run, landing::LandingTask& task,
+                     TaskReporter& reporter);
+  Status WaitForPoll(TaskRun& run, const SourceWatch& watch, std::chrono::milliseconds poll);
+  Status FollowTransform(const pipeline::TransformSpec& spec, TaskRun& run, TaskReporter& reporter);
+  Result<bool> StepTransform(const pipeline::TransformSpec& spec, TaskRun& run, TransformTask& task,
+                             TaskReporter& reporter);
   /// Runs `follow` again after failures that pass by themselves.
-  void Supervise(Reporter& reporter, const std::function<Status()>& follow);
+  void Supervise(TaskRun& run, TaskReporter& reporter, const std::function<Status()>& follow);
   Result<metastore::SqlFunction> TakeLease(const std::string& task);
-  void NotifyLanded();
-  void WaitForLanded(uint64_t seen, std::chrono::milliseconds at_most);
-  bool WaitForStop(std::chrono::milliseconds at_most);
-  void Fail(const Status& status);
+  void NoteLanded(const std::string& landing, std::optional<Timestamp> newest_event);
+  void ReadLandedTimes();
+  std::optional<Timestamp> LandedUntil(const pipeline::TransformSpec& spec);
+  void WaitForLanded(TaskRun& run, uint64_t seen, std::chrono::milliseconds at_most);
+  bool WaitForStop(TaskRun& run, std::chrono::milliseconds at_most);
+  [[nodiscard]] bool IsStopping(const TaskRun& run) const;  // The caller has mutex_.
+  TaskReporter::Deps ReporterDeps() const;
 
   const pipeline::PipelineSpec spec_;
   const RunPlace place_;
   const RunMode mode_;
+  const pipeline::Variables variables_;
   const ControlDeps& deps_;
-  std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stop_ = false;    // Guarded by mutex_, as all below.
+  std::map<std::string, std::unique_ptr<TaskRun>> tasks_;  // Guarded by mutex_, as all below.
+  bool stop_ = false;
   uint64_t landed_ = 0;  // Grows with every landing commit.
   size_t landings_running_ = 0;
-  Status first_failure_;
-  std::vector<landing::LandingTask*> open_landings_;
-  std::vector<TransformTask*> open_transforms_;
+  std::map<std::string, Timestamp> landed_until_;  // Newest source time by landing task.
+  RunOutcome first_failure_;
 };
 
 }  // namespace tarn::task

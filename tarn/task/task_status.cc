@@ -1,5 +1,8 @@
 #include "tarn/task/task_status.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -36,6 +39,57 @@ CREATE TABLE task_status (
 );
 )sql";
 
+// What was the pipeline's flag is each task's own.
+constexpr std::string_view kSchemaPerTask = R"sql(
+ALTER TABLE task_status ADD COLUMN wanted INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE task_status ADD COLUMN details TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE task_pipeline ADD COLUMN variables TEXT NOT NULL DEFAULT '{}';
+UPDATE task_status SET wanted = COALESCE(
+  (SELECT running FROM task_pipeline WHERE task_pipeline.name = task_status.pipeline), 0);
+)sql";
+
+nlohmann::json TimeToJson(const std::optional<Timestamp>& time) {
+  return time ? nlohmann::json(ToMicros(*time)) : nlohmann::json();
+}
+
+std::optional<Timestamp> TimeIn(const nlohmann::json& json, const char* name) {
+  const auto found = json.find(name);
+  return found != json.end() && found->is_number_integer()
+             ? std::optional(FromMicros(found->get<int64_t>()))
+             : std::nullopt;
+}
+
+// What has no column of its own.
+std::string EncodeDetails(const TaskStatus& status) {
+  nlohmann::json warnings = nlohmann::json::array();
+  for (const TaskWarning& warning : status.warnings) {
+    warnings.push_back(
+        {{"code", warning.code}, {"object", warning.object}, {"at", ToMicros(warning.at)}});
+  }
+  return nlohmann::json{{"behind_since", TimeToJson(status.behind_since)},
+                        {"last_commit", TimeToJson(status.last_commit)},
+                        {"last_apply", TimeToJson(status.last_apply)},
+                        {"warnings", std::move(warnings)}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void DecodeDetails(std::string_view text, TaskStatus& status) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    return;
+  }
+  status.behind_since = TimeIn(json, "behind_since");
+  status.last_commit = TimeIn(json, "last_commit");
+  status.last_apply = TimeIn(json, "last_apply");
+  for (const nlohmann::json& warning : json.value("warnings", nlohmann::json::array())) {
+    if (warning.is_object()) {
+      status.warnings.push_back({.code = warning.value("code", ""),
+                                 .object = warning.value("object", ""),
+                                 .at = TimeIn(warning, "at").value_or(Timestamp{})});
+    }
+  }
+}
+
 std::string EncodeTotals(const TaskTotals& totals) {
   return nlohmann::json{{"rows_in", totals.rows_in},
                         {"rows_out", totals.rows_out},
@@ -58,21 +112,37 @@ TaskTotals DecodeTotals(std::string_view text) {
   return totals;
 }
 
+pipeline::Variables DecodeVariables(std::string_view text) {
+  pipeline::Variables variables;
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_object()) {
+    for (const auto& [name, value] : json.items()) {
+      variables[name] = value.is_string() ? value.get<std::string>() : std::string();
+    }
+  }
+  return variables;
+}
+
 StoredPipeline PipelineAt(const SqlRow& row) {
   return {.name = std::string(row.Text(0)),
           .project = std::string(row.Text(1)),
           .yaml = std::string(row.Text(2)),
           .by = std::string(row.Text(3)),
           .applied = FromMicros(row.Int(4)),
-          .running = row.Int(5) != 0};
+          .variables = DecodeVariables(row.Text(5)),
+          .running = row.Int(6) != 0};
 }
 
 constexpr std::string_view kPipelineColumns =
-    "SELECT name, project, yaml, applied_by, applied_at, running FROM task_pipeline ";
+    "SELECT name, project, yaml, applied_by, applied_at, variables, (SELECT COUNT(*) FROM "
+    "task_status WHERE task_status.pipeline = task_pipeline.name AND wanted <> 0) FROM "
+    "task_pipeline ";
 
 }  // namespace
 
-std::vector<metastore::Migration> Migrations() { return {{"task", 1, std::string(kSchema)}}; }
+std::vector<metastore::Migration> Migrations() {
+  return {{"task", 1, std::string(kSchema)}, {"task", 2, std::string(kSchemaPerTask)}};
+}
 
 std::string_view TaskKindName(TaskKind kind) {
   return kind == TaskKind::kLanding ? "landing" : "transform";
@@ -106,27 +176,44 @@ TaskTotals Sum(const TaskTotals& a, const TaskTotals& b) {
   return sum;
 }
 
+double TaskStatus::LagSeconds(Timestamp now) const {
+  return behind_since && now > *behind_since
+             ? std::chrono::duration<double>(now - *behind_since).count()
+             : 0.0;
+}
+
+void TaskStatus::Warn(TaskWarning warning) {
+  std::erase_if(warnings, [&](const TaskWarning& known) {
+    return known.code == warning.code && known.object == warning.object;
+  });
+  warnings.push_back(std::move(warning));
+  if (warnings.size() > kWarningsMax) {
+    warnings.erase(warnings.begin());
+  }
+}
+
 Status WriteTaskStatus(SqlTransaction& sql, const TaskStatus& status) {
   const SqlValue updated = status.data_updated_to ? SqlValue(ToMicros(*status.data_updated_to))
                                                   : SqlValue(std::monostate());
   TARN_RETURN_IF_ERROR(sql.Execute(
       "INSERT INTO task_status (pipeline, task, kind, state, totals, unapplied, lag_rows, "
-      "lag_seconds, data_updated_to, last_error) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
-      "ON CONFLICT (pipeline, task) DO UPDATE SET kind = excluded.kind, state = excluded.state, "
-      "totals = excluded.totals, unapplied = excluded.unapplied, lag_rows = excluded.lag_rows, "
-      "lag_seconds = excluded.lag_seconds, data_updated_to = excluded.data_updated_to, last_error "
-      "= excluded.last_error",
+      "lag_seconds, data_updated_to, last_error, wanted, details) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
+      "?7, 0, ?8, ?9, ?10, ?11) ON CONFLICT (pipeline, task) DO UPDATE SET kind = excluded.kind, "
+      "state = excluded.state, totals = excluded.totals, unapplied = excluded.unapplied, lag_rows "
+      "= excluded.lag_rows, data_updated_to = excluded.data_updated_to, last_error = "
+      "excluded.last_error, details = excluded.details",
       {status.pipeline, status.task, static_cast<int64_t>(status.kind),
        static_cast<int64_t>(status.state), EncodeTotals(status.totals), status.unapplied,
-       status.lag_rows, status.lag_seconds, updated, status.last_error}));
+       status.lag_rows, updated, status.last_error, static_cast<int64_t>(status.wanted),
+       EncodeDetails(status)}));
   return Status::Ok();
 }
 
 Result<std::vector<TaskStatus>> ReadTaskStatuses(SqlTransaction& sql, std::string_view pipeline) {
   std::vector<TaskStatus> statuses;
   TARN_RETURN_IF_ERROR(sql.Query(
-      "SELECT pipeline, task, kind, state, totals, unapplied, lag_rows, lag_seconds, "
-      "data_updated_to, last_error FROM task_status WHERE ?1 = '' OR pipeline = ?1 ORDER BY "
+      "SELECT pipeline, task, kind, state, totals, unapplied, lag_rows, data_updated_to, "
+      "last_error, wanted, details FROM task_status WHERE ?1 = '' OR pipeline = ?1 ORDER BY "
       "pipeline, task",
       {std::string(pipeline)}, [&](const SqlRow& row) -> Result<RowAction> {
         TaskStatus status;
@@ -137,15 +224,32 @@ Result<std::vector<TaskStatus>> ReadTaskStatuses(SqlTransaction& sql, std::strin
         status.totals = DecodeTotals(row.Text(4));
         status.unapplied = row.Int(5);
         status.lag_rows = row.Int(6);
-        status.lag_seconds = row.Real(7);
-        if (!row.IsNull(8)) {
-          status.data_updated_to = FromMicros(row.Int(8));
+        if (!row.IsNull(7)) {
+          status.data_updated_to = FromMicros(row.Int(7));
         }
-        status.last_error = row.Text(9);
+        status.last_error = row.Text(8);
+        status.wanted = row.Int(9) != 0;
+        DecodeDetails(row.Text(10), status);
         statuses.push_back(std::move(status));
         return RowAction::kContinue;
       }));
   return statuses;
+}
+
+Status SetWanted(SqlTransaction& sql, std::string_view pipeline, std::string_view task,
+                 bool wanted) {
+  TARN_RETURN_IF_ERROR(sql.Execute(
+      "UPDATE task_status SET wanted = ?3 WHERE pipeline = ?1 AND (?2 = '' OR task = ?2)",
+      {std::string(pipeline), std::string(task), static_cast<int64_t>(wanted)}));
+  return Status::Ok();
+}
+
+Status QueueTask(SqlTransaction& sql, std::string_view pipeline, std::string_view task) {
+  TARN_RETURN_IF_ERROR(sql.Execute(
+      "UPDATE task_status SET state = ?3, last_error = '' WHERE pipeline = ?1 AND task "
+      "= ?2",
+      {std::string(pipeline), std::string(task), static_cast<int64_t>(TaskState::kQueued)}));
+  return Status::Ok();
 }
 
 Status ForgetTask(SqlTransaction& sql, std::string_view pipeline, std::string_view task) {
@@ -156,11 +260,13 @@ Status ForgetTask(SqlTransaction& sql, std::string_view pipeline, std::string_vi
 
 Status WritePipeline(SqlTransaction& sql, const StoredPipeline& pipeline) {
   TARN_RETURN_IF_ERROR(sql.Execute(
-      "INSERT INTO task_pipeline (name, project, yaml, applied_by, applied_at, running) VALUES "
-      "(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO UPDATE SET project = excluded.project, yaml "
-      "= excluded.yaml, applied_by = excluded.applied_by, applied_at = excluded.applied_at",
+      "INSERT INTO task_pipeline (name, project, yaml, applied_by, applied_at, variables, running) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0) ON CONFLICT (name) DO UPDATE SET project = "
+      "excluded.project, yaml = excluded.yaml, applied_by = excluded.applied_by, applied_at = "
+      "excluded.applied_at, variables = excluded.variables",
       {pipeline.name, pipeline.project, pipeline.yaml, pipeline.by, ToMicros(pipeline.applied),
-       static_cast<int64_t>(pipeline.running)}));
+       nlohmann::json(pipeline.variables)
+           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}));
   return Status::Ok();
 }
 
@@ -196,12 +302,6 @@ Status DeletePipeline(SqlTransaction& sql, std::string_view name) {
   }
   TARN_RETURN_IF_ERROR(
       sql.Execute("DELETE FROM task_status WHERE pipeline = ?1", {std::string(name)}));
-  return Status::Ok();
-}
-
-Status SetRunning(SqlTransaction& sql, std::string_view name, bool running) {
-  TARN_RETURN_IF_ERROR(sql.Execute("UPDATE task_pipeline SET running = ?1 WHERE name = ?2",
-                                   {static_cast<int64_t>(running), std::string(name)}));
   return Status::Ok();
 }
 

@@ -11,6 +11,7 @@
 #include "tarn/base/clock.h"
 #include "tarn/base/status.h"
 #include "tarn/metastore/database.h"
+#include "tarn/pipeline/variables.h"
 
 namespace tarn::task {
 
@@ -42,28 +43,50 @@ struct TaskTotals {
 };
 TaskTotals Sum(const TaskTotals& a, const TaskTotals& b);
 
+/// Something that a person should look at, e.g. {"overwritten", "/in/a.json", when}. Value.
+struct TaskWarning {
+  std::string code;
+  std::string object;
+  Timestamp at{};
+  friend bool operator==(const TaskWarning&, const TaskWarning&) = default;
+};
+inline constexpr size_t kWarningsMax = 20;  // The newest of a task.
+
 struct TaskStatus {
   std::string pipeline;
   std::string task;
   TaskKind kind = TaskKind::kLanding;
   TaskState state = TaskState::kStopped;
+  bool wanted = false;  // Started and not stopped by anyone: goes on after a restart. SetWanted.
   TaskTotals totals;
   int64_t unapplied = 0;
-  int64_t lag_rows = 0;
-  double lag_seconds = 0;
-  std::optional<Timestamp> data_updated_to;
+  int64_t lag_rows = 0;                   // Of a landing task estimated from the bytes that wait.
+  std::optional<Timestamp> behind_since;  // Since when something waits for the task.
+  std::optional<Timestamp> data_updated_to;  // Newest source time that it has taken in.
+  std::optional<Timestamp> last_commit;
+  std::optional<Timestamp> last_apply;
+  std::vector<TaskWarning> warnings;  // Oldest first.
   std::string last_error;
 
   /// "PIPELINE.TASK".
   [[nodiscard]] std::string full_name() const { return pipeline + "." + task; }
+  /// Seconds since something waits; 0 when nothing does.
+  [[nodiscard]] double LagSeconds(Timestamp now) const;
+  /// Keeps the newest kWarningsMax; one of an object that is there already only moves its time.
+  void Warn(TaskWarning warning);
 };
 
-/// Adds a task or replaces what is kept of it.
+/// Adds a task or replaces what is kept of it, but for `wanted` of one that is there.
 Status WriteTaskStatus(metastore::SqlTransaction& sql, const TaskStatus& status);
 /// All tasks (of one pipeline unless empty), by name.
 Result<std::vector<TaskStatus>> ReadTaskStatuses(metastore::SqlTransaction& sql,
                                                  std::string_view pipeline);
 
+/// Marks a task (all of the pipeline when `task` is empty) as started or stopped by a person.
+Status SetWanted(metastore::SqlTransaction& sql, std::string_view pipeline, std::string_view task,
+                 bool wanted);
+/// QUEUED, without the error of an earlier run.
+Status QueueTask(metastore::SqlTransaction& sql, std::string_view pipeline, std::string_view task);
 Status ForgetTask(metastore::SqlTransaction& sql, std::string_view pipeline, std::string_view task);
 
 /// A pipeline as it was applied last.
@@ -73,7 +96,8 @@ struct StoredPipeline {
   std::string yaml;
   std::string by;  // User id.
   Timestamp applied{};
-  bool running = false;  // Started and not stopped by anyone: goes on after a restart.
+  pipeline::Variables variables;  // What the client sent for `${NAME}`; secret.
+  bool running = false;           // Some task is wanted. Not written by WritePipeline.
 };
 
 Status WritePipeline(metastore::SqlTransaction& sql, const StoredPipeline& pipeline);
@@ -82,6 +106,5 @@ Result<StoredPipeline> ReadPipeline(metastore::SqlTransaction& sql, std::string_
 Result<std::vector<StoredPipeline>> ReadPipelines(metastore::SqlTransaction& sql);
 /// Removes the pipeline and its tasks; datasets and tables stay. Errors: kNotFound.
 Status DeletePipeline(metastore::SqlTransaction& sql, std::string_view name);
-Status SetRunning(metastore::SqlTransaction& sql, std::string_view name, bool running);
 
 }  // namespace tarn::task

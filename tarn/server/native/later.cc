@@ -25,9 +25,7 @@ constexpr NativeRoute Later(const char* method, const char* pattern, access::Sco
 }
 
 constexpr NativeRoute kRoutes[] = {
-    Later("GET", "/pipelines:schema", access::Scope::kPipelinesRead),
-    Later("POST", "/landing:preview", access::Scope::kPipelinesRead),
-    Later("POST", "/tasks/{task}:recreate", access::Scope::kPipelinesWrite),
+    Later("POST", "/landing:replayRejected", access::Scope::kPipelinesWrite),
     Later("POST", "/tasks/{task}:reload", access::Scope::kPipelinesWrite),
     Later("POST", "/tasks/{task}:preview", access::Scope::kPipelinesRead),
     Later("GET", "/tables/{name}/doctor", access::Scope::kIcebergRead),

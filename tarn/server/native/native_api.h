@@ -54,6 +54,7 @@ std::span<const NativeRoute> ViewRoutes();
 std::span<const NativeRoute> AccessRoutes();
 std::span<const NativeRoute> PipelineRoutes();
 std::span<const NativeRoute> TaskRoutes();
+std::span<const NativeRoute> LandingRoutes();
 std::span<const NativeRoute> DatasetRoutes();
 std::span<const NativeRoute> LaterRoutes();
 

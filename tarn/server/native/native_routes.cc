@@ -82,7 +82,7 @@ Status AddNativeRoutes(Router& router, const NativeDeps& deps) {
   std::vector<NativeRoute> all;
   for (const std::span<const NativeRoute> routes :
        {SqlRoutes(), ResourceRoutes(), TableRoutes(), ViewRoutes(), AccessRoutes(),
-        PipelineRoutes(), TaskRoutes(), DatasetRoutes(), LaterRoutes()}) {
+        PipelineRoutes(), TaskRoutes(), LandingRoutes(), DatasetRoutes(), LaterRoutes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   for (const NativeRoute& route : all) {

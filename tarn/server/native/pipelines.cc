@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tarn/pipeline/pipeline_schema.h"
 #include "tarn/pipeline/pipeline_spec.h"
 #include "tarn/query/resource_name.h"
 #include "tarn/server/http_error.h"
@@ -22,12 +23,7 @@ using task::StoredPipeline;
 using task::TaskState;
 using task::TaskStatus;
 
-constexpr uint64_t kFileBytesMax = 4 << 20;
 constexpr std::string_view kFollowPrefix = "pipeline:";  // Run ids of pipelines that were started.
-
-Result<std::string> ReadFile(RequestContext& context) {
-  return http::ReadAll(*context.http.body, kFileBytesMax);
-}
 
 // The tasks of one pipeline.
 Result<std::vector<TaskStatus>> TasksOf(NativeApi& api, std::string_view pipeline) {
@@ -42,10 +38,10 @@ std::string_view StateOf(const StoredPipeline& pipeline, const std::vector<TaskS
   return failed ? "ERROR" : pipeline.running ? "RUNNING" : "STOPPED";
 }
 
-json ToJson(const StoredPipeline& pipeline, const std::vector<TaskStatus>& tasks) {
+json ToJson(const StoredPipeline& pipeline, const std::vector<TaskStatus>& tasks, Timestamp now) {
   json list = json::array();
   for (const TaskStatus& task : tasks) {
-    list.push_back(TaskToJson(task));
+    list.push_back(TaskToJson(task, now));
   }
   return {{"name", pipeline.name},
           {"project", pipeline.project},
@@ -55,37 +51,9 @@ json ToJson(const StoredPipeline& pipeline, const std::vector<TaskStatus>& tasks
           {"tasks", std::move(list)}};
 }
 
-// May the caller apply a pipeline there? A project that is missing will be made.
-Status RequireApply(NativeApi& api, const RequestContext& context, const std::string& project) {
-  return api.database().Read([&](SqlTransaction& sql) -> Status {
-    const Result<tree::Node> node = query::FindProject(sql, project);
-    if (!node.ok() && node.status().code() == ErrorCode::kNotFound) {
-      return RequireAdmin(api, sql, context)
-          .WithContext(fmt::format("make the project \"{}\"", project));
-    }
-    return RequireProject(api, sql, context, project, access::Role::kEditor);
-  });
-}
-
-// Line and column of "line 7, column 3: …" as parameters of the failure.
-Status WithPlace(const Status& failure) {
-  int line = 0;
-  int column = 0;
-  const bool placed =
-      std::sscanf(failure.message().c_str(), "line %d, column %d", &line, &column) == 2;
-  return placed ? failure.WithReason("InvalidPipeline",
-                                     json{{"line", line}, {"column", column}}.dump())
-                : failure;
-}
-
-Result<pipeline::PipelineSpec> ParseFile(const std::string& yaml) {
-  Result<pipeline::PipelineSpec> spec = pipeline::ParsePipeline(yaml);
-  return spec.ok() ? std::move(spec) : Result<pipeline::PipelineSpec>(WithPlace(spec.status()));
-}
-
 Result<http::Response> ApplyPipeline(NativeApi& api, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(context));
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ParseFile(yaml));
+  TARN_ASSIGN_OR_RETURN(const task::PipelineText text, ReadPipelineText(context));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ValidateText(api, text));
   TARN_RETURN_IF_ERROR(RequireApply(api, context, spec.project));
   // The name may be taken by a pipeline of another project.
   const Result<StoredPipeline> before = api.deps.control.GetPipeline(spec.name);
@@ -94,26 +62,29 @@ Result<http::Response> ApplyPipeline(NativeApi& api, RequestContext& context) {
         "pipeline {} is in project \"{}\": delete it there first", spec.name, before->project));
   }
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored,
-                        api.deps.control.ApplyPipeline(yaml, context.principal.user_id));
+                        api.deps.control.ApplyPipeline(text, context.principal.user_id));
   TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, TasksOf(api, stored.name));
-  return JsonResponse(ToJson(stored, tasks));
+  return JsonResponse(ToJson(stored, tasks, api.clock().Now()));
 }
 
-Result<http::Response> ValidatePipeline(NativeApi&, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(context));
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ParseFile(yaml));
+Result<http::Response> ValidatePipeline(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const task::PipelineText text, ReadPipelineText(context));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ValidateText(api, text));
   return JsonResponse({{"name", spec.name}, {"project", spec.project}, {"valid", true}});
 }
 
 Result<http::Response> PlanPipeline(NativeApi& api, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const std::string yaml, ReadFile(context));
-  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ParseFile(yaml));
+  TARN_ASSIGN_OR_RETURN(const task::PipelineText text, ReadPipelineText(context));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ValidateText(api, text));
   TARN_RETURN_IF_ERROR(RequireApply(api, context, spec.project));
-  TARN_ASSIGN_OR_RETURN(const std::vector<std::string> changes,
-                        api.deps.control.PlanPipeline(yaml));
+  TARN_ASSIGN_OR_RETURN(const std::vector<task::PlannedChange> changes,
+                        api.deps.control.PlanPipeline(text));
   json data = json::array();
-  for (const std::string& change : changes) {
-    data.push_back({{"object", spec.name}, {"change", change}});
+  for (const task::PlannedChange& change : changes) {
+    data.push_back({{"object", change.object},
+                    {"change", change.change},
+                    {"effect", change.effect},
+                    {"refused", change.refused}});
   }
   return JsonResponse({{"data", std::move(data)}});
 }
@@ -142,7 +113,7 @@ Result<http::Response> GetPipeline(NativeApi& api, RequestContext& context) {
       const StoredPipeline stored,
       FindPipeline(api, context, context.Path("pipeline"), access::Role::kViewer));
   TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, TasksOf(api, stored.name));
-  return JsonResponse(ToJson(stored, tasks));
+  return JsonResponse(ToJson(stored, tasks, api.clock().Now()));
 }
 
 Result<http::Response> ExportPipeline(NativeApi& api, RequestContext& context) {
@@ -190,13 +161,23 @@ Result<http::Response> RunOnce(NativeApi& api, RequestContext& context) {
   return JsonResponse({{"runId", id}});
 }
 
-json RunToJson(const std::string& id, const StoredPipeline& pipeline, std::string_view state,
-               const Status& failure, const std::vector<TaskStatus>& tasks) {
-  json run = ToJson(pipeline, tasks);
-  run = {{"runId", id}, {"pipeline", pipeline.name}, {"state", state}, {"tasks", run["tasks"]}};
+struct RunView {
+  std::string id;
+  std::string_view state;
+  task::RunOutcome outcome{};
+};
+
+json RunToJson(const RunView& view, const StoredPipeline& pipeline,
+               const std::vector<TaskStatus>& tasks, Timestamp now) {
+  json run = {{"runId", view.id},
+              {"pipeline", pipeline.name},
+              {"state", view.state},
+              {"tasks", ToJson(pipeline, tasks, now)["tasks"]}};
+  const Status& failure = view.outcome.status;
   if (!failure.ok()) {
-    run["error"] = {{"task", pipeline.name},
+    run["error"] = {{"task", view.outcome.task.empty() ? json() : json(view.outcome.task)},
                     {"name", ErrorNameOf(failure, Family::kNative)},
+                    {"code", ErrorCodeName(failure.code())},
                     {"message", failure.message()}};
   }
   return run;
@@ -208,16 +189,16 @@ Result<http::Response> GetFollowed(NativeApi& api, RequestContext& context, cons
       const StoredPipeline stored,
       FindPipeline(api, context, id.substr(kFollowPrefix.size()), access::Role::kViewer));
   TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, TasksOf(api, stored.name));
+  RunView view{.id = id, .state = stored.running ? "RUNNING" : "SUCCEEDED"};
   for (const TaskStatus& task : tasks) {
-    if (task.state == TaskState::kError) {
-      json run = RunToJson(id, stored, "FAILED", Status::Internal(task.last_error), tasks);
-      run["error"]["task"] = task.full_name();
-      run["error"]["name"] = "TaskFailed";
-      return JsonResponse(run);
+    // One that nobody wants to run keeps its error, which is not of this run.
+    if (task.state == TaskState::kError && task.wanted && view.outcome.task.empty()) {
+      view.state = "FAILED";
+      view.outcome = {.status = Status::Internal(task.last_error).WithReason("TaskFailed"),
+                      .task = task.full_name()};
     }
   }
-  return JsonResponse(
-      RunToJson(id, stored, stored.running ? "RUNNING" : "SUCCEEDED", Status::Ok(), tasks));
+  return JsonResponse(RunToJson(view, stored, tasks, api.clock().Now()));
 }
 
 Result<http::Response> GetRun(NativeApi& api, RequestContext& context) {
@@ -232,14 +213,28 @@ Result<http::Response> GetRun(NativeApi& api, RequestContext& context) {
   }
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored,
                         FindPipeline(api, context, state->pipeline, access::Role::kViewer));
-  const std::string_view name = state->running        ? "RUNNING"
-                                : state->outcome.ok() ? "SUCCEEDED"
-                                                      : "FAILED";
+  const std::string_view name = state->running               ? "RUNNING"
+                                : state->outcome.status.ok() ? "SUCCEEDED"
+                                                             : "FAILED";
   TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, TasksOf(api, stored.name));
-  return JsonResponse(RunToJson(id, stored, name, state->outcome, tasks));
+  return JsonResponse(RunToJson({.id = id, .state = name, .outcome = state->outcome}, stored, tasks,
+                                api.clock().Now()));
+}
+
+Result<http::Response> GetSchema(NativeApi&, RequestContext&) {
+  http::Response response;
+  response.headers.Set("Content-Type", "application/schema+json");
+  response.body = std::string(pipeline::PipelineSchema());
+  return response;
 }
 
 constexpr NativeRoute kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/pipelines:schema",
+     .scope = access::Scope::kPipelinesRead,
+     .handler = &GetSchema,
+     .summary = "The JSON schema of pipeline files.",
+     .answer = "application/schema+json"},
     {.method = "POST",
      .pattern = "/pipelines",
      .scope = access::Scope::kPipelinesWrite,
@@ -257,7 +252,7 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/pipelines:plan",
      .scope = access::Scope::kPipelinesRead,
      .handler = &PlanPipeline,
-     .summary = "What applying a file would change.",
+     .summary = "What applying a file would do: {data: [{object, change, effect, refused}]}.",
      .request = "application/yaml",
      .effect = RouteEffect::kReadOnly},
     {.method = "GET",

@@ -14,7 +14,7 @@ Runs::~Runs() {
 }
 
 Status Runs::Start(const std::string& id, const std::string& pipeline,
-                   std::function<Status()> work) {
+                   std::function<task::RunOutcome()> work) {
   const std::lock_guard lock(mutex_);
   for (auto at = runs_.begin(); at != runs_.end() && runs_.size() >= kRunsMax;) {
     if (at->second.state.running) {
@@ -31,7 +31,7 @@ Status Runs::Start(const std::string& id, const std::string& pipeline,
   Run& run = runs_[id];
   run.state.pipeline = pipeline;
   run.thread = std::thread([this, id, work = std::move(work)] {
-    Status outcome = work();
+    task::RunOutcome outcome = work();
     const std::lock_guard ending(mutex_);
     RunState& state = runs_.at(id).state;
     state.outcome = std::move(outcome);

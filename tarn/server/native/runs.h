@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tarn/base/status.h"
+#include "tarn/task/control.h"
 
 namespace tarn::server::native {
 
@@ -19,7 +20,7 @@ inline constexpr size_t kRunsMax = 256;  // Ended ones are forgotten beyond it, 
 struct RunState {
   std::string pipeline;
   bool running = true;
-  Status outcome;  // Once it has ended.
+  task::RunOutcome outcome;  // Once it has ended.
 };
 
 /// Threads: any. The destructor waits for all runs.
@@ -32,7 +33,8 @@ class Runs {
 
   /// Runs `work` on a thread of its own. Ids sort by time. Errors: kResourceExhausted when too many
   /// are running.
-  Status Start(const std::string& id, const std::string& pipeline, std::function<Status()> work);
+  Status Start(const std::string& id, const std::string& pipeline,
+               std::function<task::RunOutcome()> work);
   [[nodiscard]] std::optional<RunState> Find(const std::string& id) const;
 
  private:

@@ -23,12 +23,13 @@ TEST(RunsTest, OutcomeIsKept) {
   std::promise<void> gate;
   ASSERT_OK(runs.Start("1", "shop", [&] {
     gate.get_future().wait();
-    return Status::Unavailable("broker is away");
+    return task::RunOutcome{.status = Status::Unavailable("broker is away"), .task = "shop.t"};
   }));
   EXPECT_TRUE(runs.Find("1")->running);
   EXPECT_EQ(runs.Find("1")->pipeline, "shop");
   gate.set_value();
-  EXPECT_THAT(WaitFor(runs, "1").outcome, FailsWith(ErrorCode::kUnavailable, "broker"));
+  EXPECT_THAT(WaitFor(runs, "1").outcome.status, FailsWith(ErrorCode::kUnavailable, "broker"));
+  EXPECT_EQ(runs.Find("1")->outcome.task, "shop.t");
   EXPECT_FALSE(runs.Find("2").has_value());
 }
 
@@ -36,16 +37,16 @@ TEST(RunsTest, OldestEndedRunIsForgottenAndRunningOnesAreNot) {
   Runs runs;
   std::promise<void> gate;
   const std::shared_future<void> open = gate.get_future().share();
-  ASSERT_OK(runs.Start("a", "shop", [] { return Status::Ok(); }));
+  ASSERT_OK(runs.Start("a", "shop", [] { return task::RunOutcome(); }));
   WaitFor(runs, "a");
   for (size_t i = 1; i <= kRunsMax; ++i) {
     ASSERT_OK(runs.Start("b" + std::to_string(i), "shop", [open] {
       open.wait();
-      return Status::Ok();
+      return task::RunOutcome();
     })) << i;
   }
   EXPECT_FALSE(runs.Find("a").has_value());
-  EXPECT_THAT(runs.Start("c", "shop", [] { return Status::Ok(); }),
+  EXPECT_THAT(runs.Start("c", "shop", [] { return task::RunOutcome(); }),
               Fails(ErrorCode::kResourceExhausted));
   gate.set_value();
 }

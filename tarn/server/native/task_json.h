@@ -7,12 +7,19 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "tarn/server/native/native_api.h"
-#include "tarn/task/task_status.h"
+#include "tarn/task/control.h"
 
 namespace tarn::server::native {
 
 /// The members of `tarn status`, and counts and warnings.
-nlohmann::json TaskToJson(const task::TaskStatus& task);
+nlohmann::json TaskToJson(const task::TaskStatus& task, Timestamp now);
+
+/// The pipeline file of a request. Errors: kInvalidArgument.
+Result<task::PipelineText> ReadPipelineText(RequestContext& context);
+/// Errors: as Control::Validate, with line and column as parameters.
+Result<pipeline::PipelineSpec> ValidateText(NativeApi& api, const task::PipelineText& text);
+/// May the caller apply a pipeline there? A project that is missing will be made.
+Status RequireApply(NativeApi& api, const RequestContext& context, const std::string& project);
 
 /// True when the caller may view the project (which may be gone: then administrators only).
 Result<bool> MaySee(NativeApi& api, const RequestContext& context, const std::string& project);

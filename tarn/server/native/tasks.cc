@@ -51,19 +51,18 @@ Result<TaskStatus> FindTask(NativeApi& api, const RequestContext& context, acces
 
 Result<http::Response> GetTask(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kViewer));
-  return JsonResponse(TaskToJson(task));
+  return JsonResponse(TaskToJson(task, api.clock().Now()));
 }
 
-// The tasks of a pipeline start and stop together in this version.
 Result<http::Response> StartTask(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
-  TARN_RETURN_IF_ERROR(api.deps.control.Start(task.pipeline));
+  TARN_RETURN_IF_ERROR(api.deps.control.StartTask(task.pipeline, task.task));
   return GetTask(api, context);
 }
 
 Result<http::Response> StopTask(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
-  TARN_RETURN_IF_ERROR(api.deps.control.Stop(task.pipeline));
+  TARN_RETURN_IF_ERROR(api.deps.control.StopTask(task.pipeline, task.task));
   return GetTask(api, context);
 }
 
@@ -83,10 +82,25 @@ Result<http::Response> ApplyTask(NativeApi& api, RequestContext& context) {
   return GetTask(api, context);
 }
 
+Result<http::Response> RecreateTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
+  if (task.kind != task::TaskKind::kTransform) {
+    return Status::Unimplemented(fmt::format(
+        "{} is a landing task: making its dataset again is not available in this version; land "
+        "under another name",
+        task.full_name()));
+  }
+  TARN_RETURN_IF_ERROR(api.deps.control.RecreateTask(task.pipeline, task.task));
+  return GetTask(api, context);
+}
+
 // Runs the whole pipeline once and waits for it.
 Result<http::Response> RunTaskOnce(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
-  TARN_RETURN_IF_ERROR(api.deps.control.RunOnce(task.pipeline));
+  const task::RunOutcome outcome = api.deps.control.RunOnce(task.pipeline);
+  if (!outcome.status.ok()) {
+    return outcome.task.empty() ? outcome.status : outcome.status.WithContext(outcome.task);
+  }
   return GetTask(api, context);
 }
 
@@ -99,10 +113,11 @@ Result<json> ListVisible(NativeApi& api, RequestContext& context) {
     TARN_ASSIGN_OR_RETURN(visible[pipeline.name], MaySee(api, context, pipeline.project));
   }
   TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> tasks, api.deps.control.ReadStatus());
+  const Timestamp now = api.clock().Now();
   json list = json::array();
   for (const TaskStatus& task : tasks) {
     if (visible[task.pipeline]) {
-      list.push_back(TaskToJson(task));
+      list.push_back(TaskToJson(task, now));
     }
   }
   return list;
@@ -138,22 +153,28 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/tasks/{task}:start",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &StartTask,
-     .summary = "Starts the pipeline of the task: its tasks run together in this version."},
+     .summary = "Starts one task; the others of its pipeline stay as they are."},
     {.method = "POST",
      .pattern = "/tasks/{task}:stop",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &StopTask,
-     .summary = "Stops the pipeline of the task: its tasks run together in this version."},
+     .summary = "Stops one task at its next commit and waits for it."},
     {.method = "POST",
      .pattern = "/tasks/{task}:prepare",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &PrepareTask,
-     .summary = "Makes the datasets of the task's pipeline."},
+     .summary = "Makes the datasets of the task's pipeline, checks its tables and mappings."},
     {.method = "POST",
      .pattern = "/tasks/{task}:apply",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &ApplyTask,
      .summary = "Applies the unapplied changes of a transform task now."},
+    {.method = "POST",
+     .pattern = "/tasks/{task}:recreate",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &RecreateTask,
+     .summary = "Drops the table and views of a transform task: it makes them again from all that "
+                "has landed."},
     {.method = "POST",
      .pattern = "/tasks/{task}:runOnce",
      .scope = access::Scope::kPipelinesWrite,
@@ -163,7 +184,20 @@ constexpr NativeRoute kRoutes[] = {
 
 }  // namespace
 
-json TaskToJson(const TaskStatus& task) {
+namespace {
+
+json TimeToJson(const std::optional<Timestamp>& time) {
+  return time ? json(FormatTimestamp(*time)) : json();
+}
+
+}  // namespace
+
+json TaskToJson(const TaskStatus& task, Timestamp now) {
+  json warnings = json::array();
+  for (const task::TaskWarning& warning : task.warnings) {
+    warnings.push_back(
+        {{"code", warning.code}, {"object", warning.object}, {"at", FormatTimestamp(warning.at)}});
+  }
   return {{"task", task.full_name()},
           {"kind", task::TaskKindName(task.kind)},
           {"state", task::TaskStateName(task.state)},
@@ -173,12 +207,13 @@ json TaskToJson(const TaskStatus& task) {
           {"filtered", task.totals.filtered},
           {"unapplied", task.unapplied},
           {"lag_rows", task.lag_rows},
-          {"lag_seconds", task.lag_seconds},
-          {"data_updated_to",
-           task.data_updated_to ? json(FormatTimestamp(*task.data_updated_to)) : json()},
+          {"lag_seconds", task.LagSeconds(now)},
+          {"data_updated_to", TimeToJson(task.data_updated_to)},
+          {"last_commit", TimeToJson(task.last_commit)},
+          {"last_apply", TimeToJson(task.last_apply)},
           {"last_error", task.last_error.empty() ? json() : json(task.last_error)},
           {"counts", task.totals.counts},
-          {"warnings", json::array()}};
+          {"warnings", std::move(warnings)}};
 }
 
 Result<bool> MaySee(NativeApi& api, const RequestContext& context, const std::string& project) {

@@ -37,12 +37,39 @@ Result<User> FindUser(NativeApi& api, SqlTransaction& sql, const RequestContext&
 Result<http::Response> CreateUser(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const json body, ReadJson(context));
   TARN_ASSIGN_OR_RETURN(const std::string name, RequiredText(body, "name"));
+  TARN_ASSIGN_OR_RETURN(const std::string kind, TextMember(body, "kind"));
+  if (!kind.empty() && kind != "person" && kind != "service") {
+    return Status::InvalidArgument("kind must be person or service, found " + kind);
+  }
   access::Directory directory(api.uuids(), api.clock());
+  access::Tokens tokens(api.uuids(), api.clock());
   json answer;
   TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
     TARN_RETURN_IF_ERROR(RequireAdmin(api, sql, context));
-    TARN_ASSIGN_OR_RETURN(const User user, directory.CreateUser(sql, {.username = name}));
+    TARN_ASSIGN_OR_RETURN(
+        const User user,
+        directory.CreateUser(sql, {.username = name,
+                                   .kind = kind == "service" ? access::UserKind::kService
+                                                             : access::UserKind::kPerson}));
     answer = UserToJson(user);
+    if (user.kind == access::UserKind::kService) {
+      TARN_ASSIGN_OR_RETURN(const access::ClientSecret client,
+                            tokens.RenewClientSecret(sql, user.id));
+      answer["clientSecret"] = client.secret;
+    }
+    return Status::Ok();
+  }));
+  return JsonResponse(answer);
+}
+
+Result<http::Response> RenewSecret(NativeApi& api, RequestContext& context) {
+  access::Tokens tokens(api.uuids(), api.clock());
+  json answer;
+  TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(RequireAdmin(api, sql, context));
+    TARN_ASSIGN_OR_RETURN(const access::ClientSecret client,
+                          tokens.RenewClientSecret(sql, context.Path("id")));
+    answer = {{"id", client.client_id}, {"clientSecret", client.secret}};
     return Status::Ok();
   }));
   return JsonResponse(answer);
@@ -161,8 +188,16 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/users",
      .scope = access::Scope::kAdminWrite,
      .handler = &CreateUser,
-     .summary = "Makes a user without any grants: {name} gives {id, name}. For administrators.",
+     .summary = "Makes a user without any grants: {name, kind?} gives {id, name}. Kind service makes "
+                "a user for a program and gives {clientSecret} too, this once: with it and the id "
+                "POST /multipass/api/oauth2/token gives tokens. For administrators.",
      .request = "application/json"},
+    {.method = "POST",
+     .pattern = "/users/{id}:renewSecret",
+     .scope = access::Scope::kAdminWrite,
+     .handler = &RenewSecret,
+     .summary = "Gives a service user a new secret: {id, clientSecret}; the one before stops "
+                "working. For administrators."},
     {.method = "GET",
      .pattern = "/users",
      .scope = access::Scope::kAdminRead,

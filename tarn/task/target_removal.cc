@@ -1,0 +1,58 @@
+#include "tarn/task/target_removal.h"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "tarn/tree/tree.h"
+
+namespace tarn::task {
+
+namespace {
+
+// Out of the catalog and out of the tree: the name is free again.
+Status Remove(metastore::SqlTransaction& sql, tree::Tree& tree, const Rid& rid,
+              const std::string& by) {
+  TARN_RETURN_IF_ERROR(catalog::DropObject(sql, rid));
+  TARN_RETURN_IF_ERROR(tree.Trash(sql, rid, by));
+  return StatusOf(tree.PermanentlyDelete(sql, rid));
+}
+
+}  // namespace
+
+Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, const Rid& project,
+                    const lakehouse::TableSpec& table, const std::string& by) {
+  const auto find = [&](const std::string& folder,
+                        const std::string& name) -> Result<std::optional<catalog::CatalogObject>> {
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node,
+                          tree::FindChild(sql, project, folder));
+    return node ? catalog::FindObject(sql, node->rid, name)
+                : Result<std::optional<catalog::CatalogObject>>(std::nullopt);
+  };
+  TARN_ASSIGN_OR_RETURN(const std::optional<catalog::CatalogObject> internal,
+                        find(table.internal_schema, table.internal_name()));
+  if (!internal) {
+    return Status::Ok();
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
+                        catalog.ReadTable(internal->metadata_location));
+  const auto owner = metadata->properties.find("tarn.owner");
+  if (owner == metadata->properties.end() || owner->second != table.owner) {
+    return Status::AlreadyExists(fmt::format(
+        "table {}.{} belongs to {}, not to task {}", table.internal_schema, table.internal_name(),
+        owner == metadata->properties.end() ? "no task of a pipeline" : "task " + owner->second,
+        table.owner));
+  }
+  tree::Tree& tree = catalog.deps().tree;
+  TARN_RETURN_IF_ERROR(Remove(sql, tree, internal->rid, by));
+  for (const std::string& name : {table.name, table.history_name(), table.applied_name()}) {
+    TARN_ASSIGN_OR_RETURN(const std::optional<catalog::CatalogObject> object,
+                          find(table.external_schema, name));
+    if (object && object->writers == catalog::Writers::kProduct) {
+      TARN_RETURN_IF_ERROR(Remove(sql, tree, object->rid, by));
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace tarn::task

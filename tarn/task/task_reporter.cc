@@ -1,0 +1,173 @@
+#include "tarn/task/task_reporter.h"
+
+#include <algorithm>
+
+#include "tarn/base/log.h"
+
+namespace tarn::task {
+
+namespace {
+
+constexpr std::chrono::milliseconds kReportEvery{500};
+
+TaskTotals TotalsOf(const landing::LandingProgress& progress) {
+  const landing::LandingCounts& counts = progress.counts;
+  TaskTotals totals{.rows_in = counts.rows + counts.rejected + counts.skipped + counts.filtered,
+                    .rows_out = counts.rows,
+                    .rejected = counts.rejected,
+                    .filtered = counts.filtered + counts.skipped,
+                    .counts = {}};
+  totals.counts["files"] = counts.files;
+  totals.counts["bytes"] = counts.bytes;
+  totals.counts["truncates"] = counts.truncates;
+  totals.counts["repeated_members"] = static_cast<int64_t>(progress.json_counters.repeated_members);
+  totals.counts["renamed_columns"] = static_cast<int64_t>(progress.json_counters.renamed_columns);
+  totals.counts["nulled_values"] = static_cast<int64_t>(progress.json_counters.nulled_values);
+  return totals;
+}
+
+TaskTotals TotalsOf(const TransformCounts& counts) {
+  TaskTotals totals{.rows_in = counts.rows_in,
+                    .rows_out = counts.rows_out,
+                    .rejected = counts.rejected,
+                    .filtered = counts.filtered,
+                    .counts = {}};
+  totals.counts["noop_deletes"] = counts.noop_deletes;
+  totals.counts["null_checks"] = counts.null_checks;
+  totals.counts["null_casts"] = counts.null_casts;
+  totals.counts["truncates"] = counts.truncates;
+  totals.counts["applies"] = counts.applies;
+  return totals;
+}
+
+// Rows in so many bytes, by what has been read so far; at least one where there are bytes.
+int64_t EstimateRows(uint64_t bytes, const TaskTotals& totals) {
+  const auto read = totals.counts.find("bytes");
+  if (bytes == 0 || read == totals.counts.end() || read->second <= 0) {
+    return bytes == 0 ? 0 : 1;
+  }
+  const double rows = static_cast<double>(bytes) * static_cast<double>(totals.rows_in) /
+                      static_cast<double>(read->second);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::min(rows, 9e18)));
+}
+
+int64_t CountOf(const TaskTotals& totals, const char* name) {
+  const auto found = totals.counts.find(name);
+  return found == totals.counts.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+TaskReporter::TaskReporter(std::string pipeline, std::string task, TaskKind kind, Deps deps)
+    : deps_(deps) {
+  status_.pipeline = std::move(pipeline);
+  status_.task = std::move(task);
+  status_.kind = kind;
+  const Status read = deps_.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known,
+                          ReadTaskStatuses(sql, status_.pipeline));
+    for (const TaskStatus& one : known) {
+      if (one.task == status_.task) {
+        status_ = one;
+        before_ = one.totals;
+      }
+    }
+    return Status::Ok();
+  });
+  if (!read.ok()) {
+    Log(LogLevel::kWarning, "task", read.ToString());
+  }
+  status_.kind = kind;
+  status_.state = TaskState::kRunning;
+}
+
+void TaskReporter::Started() {
+  status_.last_error.clear();
+  Write(/*now=*/true);
+}
+
+void TaskReporter::NextAttempt() {
+  before_ = Sum(before_, attempt_);
+  attempt_ = {};
+}
+
+void TaskReporter::Write(bool now) {
+  const auto time = std::chrono::steady_clock::now();
+  if (!now && time - written_ < kReportEvery) {
+    return;
+  }
+  written_ = time;
+  status_.totals = Sum(before_, attempt_);
+  const Status done = deps_.database.Write(
+      [&](metastore::SqlTransaction& sql) { return WriteTaskStatus(sql, status_); },
+      metastore::Durability::kLazy);
+  if (!done.ok()) {
+    Log(LogLevel::kWarning, "task", "status of " + name() + ": " + done.ToString());
+  }
+}
+
+void TaskReporter::Report(const landing::LandingProgress& progress) {
+  const Timestamp now = deps_.clock.Now();
+  if (progress.restarted) {
+    NextAttempt();
+  }
+  attempt_ = TotalsOf(progress);
+  for (const landing::LandingWarning& warning : progress.warnings) {
+    status_.Warn({.code = warning.code, .object = warning.object, .at = now});
+  }
+  if (progress.newest_event) {
+    status_.data_updated_to = std::max(status_.data_updated_to, progress.newest_event);
+  }
+  if (progress.commits > 0) {
+    status_.last_commit = now;
+  }
+  if (progress.caught_up) {
+    status_.behind_since.reset();
+    status_.lag_rows = 0;
+  } else {
+    status_.behind_since = status_.behind_since.value_or(now);
+    status_.lag_rows = EstimateRows(progress.waiting_bytes, Sum(before_, attempt_));
+  }
+  const bool recovered = !status_.last_error.empty();
+  status_.last_error.clear();
+  Write(progress.caught_up || recovered || !progress.warnings.empty());
+}
+
+void TaskReporter::Report(const TransformProgress& progress, std::optional<Timestamp> updated_to) {
+  const Timestamp now = deps_.clock.Now();
+  const TaskTotals totals = TotalsOf(progress.counts);
+  if (totals.rows_in > attempt_.rows_in) {
+    status_.last_commit = now;
+  }
+  if (CountOf(totals, "applies") > CountOf(attempt_, "applies")) {
+    status_.last_apply = now;
+  }
+  attempt_ = totals;
+  status_.unapplied = progress.unapplied;
+  if (progress.caught_up && updated_to) {
+    status_.data_updated_to = std::max(status_.data_updated_to, updated_to);
+  }
+  const bool recovered = !status_.last_error.empty();
+  status_.last_error.clear();
+  Write(progress.caught_up || recovered);
+}
+
+Status TaskReporter::Shown(const Status& failure) const {
+  return Status(failure.code(), pipeline::HideValues(failure.message(), deps_.variables))
+      .WithReason(failure.reason(), failure.details());
+}
+
+std::string TaskReporter::Failed(const Status& failure) {
+  status_.last_error = Shown(failure).ToString();
+  status_.behind_since = status_.behind_since.value_or(deps_.clock.Now());
+  NextAttempt();
+  Write(/*now=*/true);
+  return status_.last_error;
+}
+
+void TaskReporter::Ended(TaskState state) {
+  status_.state = state;
+  Write(/*now=*/true);
+}
+
+}  // namespace tarn::task

@@ -1,0 +1,54 @@
+// TaskReporter: the status of one running task on its way to the metastore. Only for pipeline_run.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "tarn/base/clock.h"
+#include "tarn/landing/landing_task.h"
+#include "tarn/metastore/database.h"
+#include "tarn/pipeline/variables.h"
+#include "tarn/task/task_status.h"
+#include "tarn/task/transform_task.h"
+
+namespace tarn::task {
+
+/// One owner thread: that of the task. Statuses are written lazily: a crash may lose the newest.
+class TaskReporter {
+ public:
+  struct Deps {
+    metastore::Database& database;
+    const Clock& clock;
+    const pipeline::Variables& variables;  // Never shown.
+  };
+
+  /// Goes on from what is kept of the task; the first report says RUNNING.
+  TaskReporter(std::string pipeline, std::string task, TaskKind kind, Deps deps);
+
+  [[nodiscard]] std::string name() const { return status_.full_name(); }
+
+  void Started();
+  /// A step went well: the error of an earlier attempt is over.
+  void Report(const landing::LandingProgress& progress);
+  /// `updated_to`: newest source time of what had landed before the step.
+  void Report(const TransformProgress& progress, std::optional<Timestamp> updated_to);
+  /// An attempt failed; the next one counts from zero. `shown` has no secrets.
+  std::string Failed(const Status& failure);
+  /// The task has ended in this state.
+  void Ended(TaskState state);
+
+  /// The failure as people may see it.
+  [[nodiscard]] Status Shown(const Status& failure) const;
+
+ private:
+  void NextAttempt();
+  void Write(bool now);
+
+  Deps deps_;
+  TaskStatus status_;
+  TaskTotals before_;   // Of earlier runs and attempts.
+  TaskTotals attempt_;  // Of the one under way.
+  std::chrono::steady_clock::time_point written_{};
+};
+
+}  // namespace tarn::task
