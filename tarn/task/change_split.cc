@@ -48,9 +48,15 @@ struct Hidden {
   [[nodiscard]] bool IsBefore(int64_t i) const {
     return before != nullptr && !before->IsNull(i) && before->Value(i);
   }
+  [[nodiscard]] bool IsDeleted(int64_t i) const {
+    return deleted != nullptr && !deleted->IsNull(i) && deleted->Value(i);
+  }
+  [[nodiscard]] bool IsTruncate(int64_t i) const {
+    return operation != nullptr && !operation->IsNull(i) && operation->GetView(i) == "T";
+  }
   [[nodiscard]] bool IsPartial(int64_t i) const { return absent != nullptr && !absent->IsNull(i); }
   [[nodiscard]] Operation OperationAt(int64_t i) const {
-    if (deleted != nullptr && !deleted->IsNull(i) && deleted->Value(i)) {
+    if (IsDeleted(i)) {
       return Operation::kDelete;
     }
     if (operation == nullptr || operation->IsNull(i) || operation->GetView(i).empty()) {
@@ -163,12 +169,20 @@ Status Splitter::Run() {
     if (hidden_.IsBefore(i)) {
       continue;  // Looked at with its change; alone, the change was rejected.
     }
+    if (hidden_.IsTruncate(i)) {
+      ++split.truncates;
+      continue;
+    }
     const Operation operation = merge ? hidden_.OperationAt(i) : Operation::kInsert;
     if (hidden_.IsPartial(i) && operation != Operation::kDelete) {
       TARN_RETURN_IF_ERROR(RejectPartial(i));
       continue;
     }
     const bool has_before = i + 1 < good_.num_rows() && hidden_.IsBefore(i + 1);
+    if (operation == Operation::kDelete && has_before && hidden_.IsDeleted(i + 1)) {
+      ++split.filtered;  // It was not in the table and is not to be.
+      continue;
+    }
     if (merge && has_before && HasNullKey(i + 1) && !HasNullKey(i)) {
       // The old key cannot be read: writing the new one alone would leave the old row live.
       TARN_RETURN_IF_ERROR(Reject(i, "null_key", "the key before the change cannot be read"));

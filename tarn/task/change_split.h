@@ -34,6 +34,8 @@ struct ChangeSplitOptions {
 
 struct ChangeSplit {
   lakehouse::ChangeBatch changes;
+  int64_t truncates = 0;                      // Of the source's table: no rows of ours.
+  int64_t filtered = 0;                       // Updates that neither image of which `where` wants.
   std::vector<landing::DeadLetter> rejected;  // Rows whose source left values out.
 };
 

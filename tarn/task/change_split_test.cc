@@ -90,6 +90,32 @@ TEST_F(ChangeSplitTest, RowsThatLackValuesAreDeadLetters) {
   EXPECT_NE(split.rejected[0].raw.find("\"id\":1"), std::string::npos);
 }
 
+TEST_F(ChangeSplitTest, AnUpdateThatLeavesTheFilterDeletesUnlessItNeverWasThere) {
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+    [1, "a", 0, false, true, "U", 10, null],
+    [3, "b", 1, false, true, "U", 10, null],
+    [2, "a", 1, true, false, "U", 10, null],
+    [5, "b", 2, false, true, "U", 10, null],
+    [4, "a", 2, true, true, "U", 10, null]])")));
+  EXPECT_THAT(Ids(split), ElementsAre(1, 2, 3));
+  EXPECT_THAT(split.changes.operations,
+              ElementsAre(Operation::kDelete, Operation::kDelete, Operation::kDelete));
+  EXPECT_EQ(split.filtered, 1);
+}
+
+TEST_F(ChangeSplitTest, TruncatesAreCountedAndNeverRows) {
+  for (const lakehouse::Mode mode : {lakehouse::Mode::kMerge, lakehouse::Mode::kAppend}) {
+    options_.mode = mode;
+    ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+      [1, "a", 0, false, false, "I", 10, null],
+      [null, null, 1, false, false, "T", 10, "[\"id\"]"],
+      [2, "b", 2, false, false, "I", 10, null]])")));
+    EXPECT_THAT(Ids(split), ElementsAre(1, 2));
+    EXPECT_EQ(split.truncates, 1);
+    EXPECT_TRUE(split.rejected.empty());
+  }
+}
+
 TEST_F(ChangeSplitTest, AppendModeKeepsEveryRowAsAnInsert) {
   options_.mode = lakehouse::Mode::kAppend;
   ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([

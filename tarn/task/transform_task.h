@@ -44,6 +44,7 @@ struct TransformCounts {
   int64_t null_casts = 0;
   int64_t null_checks = 0;
   int64_t noop_deletes = 0;
+  int64_t truncates = 0;  // Of a source's table, which are not applied.
   int64_t applies = 0;
 };
 

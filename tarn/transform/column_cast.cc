@@ -18,6 +18,13 @@ const arrow::Decimal128Type& AsDecimal(const arrow::DataType& type) {
   return static_cast<const arrow::Decimal128Type&>(type);
 }
 
+bool IsNanos(const arrow::DataType& type) {
+  return (type.id() == arrow::Type::TIMESTAMP &&
+          static_cast<const arrow::TimestampType&>(type).unit() == arrow::TimeUnit::NANO) ||
+         (type.id() == arrow::Type::TIME64 &&
+          static_cast<const arrow::Time64Type&>(type).unit() == arrow::TimeUnit::NANO);
+}
+
 std::string DecimalType(int precision, int scale) {
   return "DECIMAL(" + std::to_string(precision) + "," + std::to_string(scale) + ")";
 }
@@ -44,7 +51,10 @@ bool AlwaysFits(const arrow::DataType& from, const arrow::DataType& to) {
                AsDecimal(to).precision() - AsDecimal(to).scale();
   }
   if (from.id() == arrow::Type::TIMESTAMP && to.id() == arrow::Type::TIMESTAMP) {
-    return static_cast<const arrow::TimestampType&>(from).unit() >= arrow::TimeUnit::MICRO;
+    return static_cast<const arrow::TimestampType&>(from).unit() == arrow::TimeUnit::MICRO;
+  }
+  if (IsInteger(from) && IsReal(to)) {
+    return from.bit_width() <= (to.id() == arrow::Type::DOUBLE ? 32 : 16);
   }
   return to.id() == arrow::Type::STRING || from.id() == arrow::Type::NA ||
          (from.id() == arrow::Type::FLOAT && to.id() == arrow::Type::DOUBLE) ||
@@ -67,6 +77,25 @@ std::string ExactCondition(const std::string& raw, const std::string& done,
     const int whole = AsDecimal(to).precision() - AsDecimal(to).scale();
     const std::string wide = DecimalType(38, 38 - whole);
     return "TRY_CAST(" + raw + " AS " + wide + ") = TRY_CAST(" + done + " AS " + wide + ")";
+  }
+  if ((IsInteger(from) || IsDecimal(from)) && IsReal(to)) {
+    // Whether the nearest real number still says the same.
+    const std::string type = IsDecimal(from)
+                                 ? DecimalType(AsDecimal(from).precision(), AsDecimal(from).scale())
+                             : arrow::is_signed_integer(from.id()) ? "BIGINT"
+                                                                   : "UBIGINT";
+    return "TRY_CAST(" + done + " AS " + type + ") = " + raw;
+  }
+  if (IsReal(from) && IsDecimal(to)) {
+    return "CAST(" + done + " AS DOUBLE) = CAST(" + raw + " AS DOUBLE)";
+  }
+  if (IsNanos(from) && !IsNanos(to)) {
+    const bool time = from.id() == arrow::Type::TIME64;
+    return "CAST(" + done + " AS " + (time ? "TIME_NS" : "TIMESTAMP_NS") + ") = " + raw;
+  }
+  if (IsText(from) && (to.id() == arrow::Type::TIMESTAMP || to.id() == arrow::Type::TIME64)) {
+    // Digits behind the sixth of a second would be cut off.
+    return "NOT regexp_matches(" + raw + ", '\\.\\d{6}\\d*[1-9]')";
   }
   if (IsReal(to) && IsText(from)) {
     return "(NOT isinf(" + done + ") OR lower(" + raw + ") LIKE '%inf%')";

@@ -19,8 +19,9 @@ struct ColumnCast {
 /// Cast of the SQL value `raw` of type `from` to `to`; `done` is the SQL name under which the value
 /// of `cast` is at hand in `fails`.
 ///
-/// Besides what the engine refuses, these do not fit: text and decimals that would be rounded, a
-/// double with a fraction as an integer, a text beyond the range of float or double.
+/// Besides what the engine refuses, these do not fit: what would be rounded on its way between
+/// text, decimals, integers and doubles, in either direction; nanoseconds; a text beyond the range
+/// of float or double. A double is a decimal when the decimal is the shortest way to write it.
 /// Errors: kInvalidArgument on a type without counterpart.
 Result<ColumnCast> PlanCast(const std::string& raw, const std::string& done,
                             const arrow::DataType& from, const arrow::DataType& to);

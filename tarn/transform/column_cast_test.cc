@@ -47,7 +47,14 @@ TEST_F(ColumnCastTest, WhatFitsIsCast) {
   EXPECT_EQ(Cast("3.0::DOUBLE", arrow::int32()), "3");
   EXPECT_EQ(Cast("'1.25'", arrow::decimal128(10, 2)), "1.25");
   EXPECT_EQ(Cast("'1.250'", arrow::decimal128(10, 2)), "1.25");
-  EXPECT_EQ(Cast("0.1::DOUBLE + 0.2::DOUBLE", arrow::decimal128(10, 2)), "0.30");
+  EXPECT_EQ(Cast("19.99::DOUBLE", arrow::decimal128(10, 2)), "19.99");
+  EXPECT_EQ(Cast("round(0.1::DOUBLE + 0.2::DOUBLE, 2)", arrow::decimal128(10, 2)), "0.30");
+  EXPECT_EQ(Cast("9007199254740992::BIGINT", arrow::float64()), "9007199254740992.0");
+  EXPECT_EQ(Cast("12.34::DECIMAL(10,2)", arrow::float64()), "12.34");
+  EXPECT_EQ(Cast("'2026-01-31T10:00:00.123456000'", arrow::timestamp(arrow::TimeUnit::MICRO)),
+            "2026-01-31 10:00:00.123456");
+  EXPECT_EQ(Cast("'2026-01-31 10:00:00.5'::TIMESTAMP_NS", arrow::timestamp(arrow::TimeUnit::MICRO)),
+            "2026-01-31 10:00:00.5");
   EXPECT_EQ(Cast("1.50::DECIMAL(5,2)", arrow::decimal128(10, 1)), "1.5");
   EXPECT_EQ(Cast("7::TINYINT", arrow::int64()), "7");
   EXPECT_EQ(Cast("'true'", arrow::boolean()), "true");
@@ -70,6 +77,16 @@ TEST_F(ColumnCastTest, WhatFitsIsCast) {
 
 TEST_F(ColumnCastTest, WhatDoesNotFitFails) {
   EXPECT_EQ(Cast("'abc'", arrow::int32()), "fails");
+  EXPECT_EQ(Cast("0.1::DOUBLE + 0.2::DOUBLE", arrow::decimal128(10, 2)), "fails");
+  EXPECT_EQ(Cast("9007199254740993::BIGINT", arrow::float64()), "fails");
+  EXPECT_EQ(Cast("9223372036854775807::BIGINT", arrow::float64()), "fails");
+  EXPECT_EQ(Cast("16777217::INT", arrow::float32()), "fails");
+  EXPECT_EQ(Cast("1234567890123456.78::DECIMAL(18,2)", arrow::float64()), "fails");
+  EXPECT_EQ(Cast("'2026-01-31T10:00:00.1234567'", arrow::timestamp(arrow::TimeUnit::MICRO)),
+            "fails");
+  EXPECT_EQ(Cast("'2026-01-31 10:00:00.123456789'::TIMESTAMP_NS",
+                 arrow::timestamp(arrow::TimeUnit::MICRO)),
+            "fails");
   EXPECT_EQ(Cast("'1.5'", arrow::int32()), "fails");
   EXPECT_EQ(Cast("1.5::DOUBLE", arrow::int32()), "fails");
   EXPECT_EQ(Cast("1.5::DECIMAL(5,2)", arrow::int32()), "fails");

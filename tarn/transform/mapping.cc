@@ -106,7 +106,9 @@ class MappingCompiler {
   NameScope scope_;
   std::vector<ArrayLevel> levels_;
   std::string where_;
+  std::set<std::string> where_reads_;  // Landed columns, lower-case.
   bool where_on_elements_ = false;
+  bool updates_leave_ = false;   // An update that `where` does not want deletes its key.
   std::set<std::string> reads_;  // Landed columns the statement needs, lower-case.
   std::vector<ColumnItem> items_;
   std::vector<ColumnLeaf> leaves_;
@@ -170,7 +172,10 @@ Status MappingCompiler::PlanExpressions() {
     where_on_elements_ = std::any_of(levels_.begin(), levels_.end(), [&](const ArrayLevel& level) {
       return where_.find(QuoteName(level.column)) != std::string::npos;
     });
-    reads_.merge(scope_.Reads(*where));
+    where_reads_ = scope_.Reads(*where);
+    reads_.insert(where_reads_.begin(), where_reads_.end());
+    updates_leave_ =
+        spec_.mode == Mode::kMerge && levels_.empty() && scope_.IsLanded(std::string(kOperation));
   }
   TARN_ASSIGN_OR_RETURN(items_, PlanItems(session_, spec_, landed_, scope_, arrays_, levels_));
   for (const ColumnItem& item : items_) {
@@ -298,6 +303,11 @@ void MappingCompiler::PlanImages() {
       }
     }
   }
+  for (const std::string& name : where_reads_) {
+    if (!name.starts_with("hdr__")) {
+      before_columns_.insert(name);
+    }
+  }
 }
 
 Status MappingCompiler::PlanValues() {
@@ -399,8 +409,9 @@ std::string MappingCompiler::InputStage() const {
   }
   std::string bare = "false";
   std::string truncate = "false";
-  if (spec_.mode == Mode::kMerge && scope_.IsLanded(std::string(kOperation))) {
-    bare += " OR coalesce(hdr__cdc_operation IN ('D', 'T'), false)";
+  if (scope_.IsLanded(std::string(kOperation))) {
+    bare += spec_.mode == Mode::kMerge ? " OR coalesce(hdr__cdc_operation IN ('D', 'T'), false)"
+                                       : " OR coalesce(hdr__cdc_operation = 'T', false)";
     truncate = "coalesce(hdr__cdc_operation = 'T', false)";
   }
   if (spec_.mode == Mode::kMerge && scope_.IsLanded(std::string(kTombstone))) {
@@ -410,10 +421,23 @@ std::string MappingCompiler::InputStage() const {
          QuoteName(kInputRelation);
 }
 
+/// Keeps the rows that `where` wants, those for which it fails, deletes, and images before an
+/// update. An update that it does not want takes its key out of the table ("tarn:left"); it counts
+/// as a delete from here on.
 std::string MappingCompiler::WhereStage(const std::string& input) const {
-  return "SELECT * FROM (SELECT *, " + TryStruct("CAST(" + where_ + " AS BOOLEAN)") +
-         " AS \"tarn:where\" FROM (" + input +
-         ")) WHERE \"tarn:bare\" OR \"tarn:where\" IS NULL OR coalesce(\"tarn:where\".v, false)";
+  const std::string judged = "SELECT *, " + TryStruct("CAST(" + where_ + " AS BOOLEAN)") +
+                             " AS \"tarn:where\" FROM (" + input + ")";
+  const std::string kept =
+      "\"tarn:bare\" OR \"tarn:where\" IS NULL OR coalesce(\"tarn:where\".v, false)";
+  if (!updates_leave_) {
+    return "SELECT * FROM (" + judged + ") WHERE " + kept;
+  }
+  const std::string left =
+      "SELECT *, coalesce(hdr__cdc_operation = 'U', false) AND \"tarn:where\" IS NOT NULL AND NOT "
+      "coalesce(\"tarn:where\".v, false) AS \"tarn:left\" FROM (" +
+      judged + ")";
+  return "SELECT * REPLACE (\"tarn:bare\" OR \"tarn:left\" AS \"tarn:bare\") FROM (" + left +
+         ") WHERE tarn_before OR \"tarn:left\" OR " + kept;
 }
 
 /// Structure text of json_transform for one landed column.
@@ -437,7 +461,7 @@ std::string JsonStructure(const arrow::DataType& type) {
 /// of the image.
 std::string MappingCompiler::ImageStage(const std::string& input) const {
   if (!has_images_) {
-    return "SELECT *, false AS tarn_before FROM (" + input + ")";
+    return "SELECT *, false AS tarn_before, false AS \"tarn:known\" FROM (" + input + ")";
   }
   std::string structure;
   std::string replaced;
@@ -461,7 +485,14 @@ std::string MappingCompiler::ImageStage(const std::string& input) const {
       "json_valid(hdr__cdc_before) THEN [false, true] ELSE [false] END) AS tarn_before FROM (" +
       input + ")";
   if (replaced.empty()) {
-    return images;
+    return "SELECT *, false AS \"tarn:known\" FROM (" + images + ")";
+  }
+  // Whether the image has all that `where` looks at.
+  std::string known = "tarn_before";
+  for (const auto& field : landed_.fields()) {
+    if (where_reads_.contains(LowerCase(field->name()))) {
+      known += " AND list_contains(\"tarn:names\", " + QuoteText(field->name()) + ")";
+    }
   }
   const std::string parsed =
       "SELECT *, CASE WHEN tarn_before THEN json_transform(hdr__cdc_before, " +
@@ -469,8 +500,8 @@ std::string MappingCompiler::ImageStage(const std::string& input) const {
       ") END AS \"tarn:image\", CASE WHEN tarn_before THEN json_keys(hdr__cdc_before) END AS "
       "\"tarn:names\" FROM (" +
       images + ")";
-  return "SELECT * EXCLUDE (\"tarn:image\", \"tarn:names\") REPLACE (" + replaced + ") FROM (" +
-         parsed + ")";
+  return "SELECT * EXCLUDE (\"tarn:image\", \"tarn:names\") REPLACE (" + replaced + "), coalesce(" +
+         known + ", false) AS \"tarn:known\" FROM (" + parsed + ")";
 }
 
 /// Makes one row per element; an empty array gives one row with a NULL element.
@@ -534,6 +565,7 @@ std::string MappingCompiler::CastStage(const std::string& input) const {
 std::string MappingCompiler::NameStage(const std::string& input) const {
   std::string sql = "SELECT tarn_row, tarn_before, \"tarn:bare\", \"tarn:truncate\"";
   sql += spec_.where.empty() ? "" : ", \"tarn:where\"";
+  sql += updates_leave_ ? ", \"tarn:left\", \"tarn:known\"" : "";
   for (size_t i = 0; i < levels_.size(); ++i) {
     sql += ", " + QuoteName(levels_[i].column) + ", " + Internal("empty", i);
     sql += !spec_.zip || i == 0 ? ", " + Internal("index", i) : "";
@@ -631,7 +663,14 @@ Result<std::string> MappingCompiler::FinalStage(const std::string& input) const 
   add(MaskSum("$ IS NOT NULL AND $.v IS NULL"), kNullChecksColumn);
   add(null_casts.empty() ? "0::BIGINT" : "(" + null_casts + ")::BIGINT", kNullCastsColumn);
   const LateExpression* deleted = FindLate("delete_when");
-  add(deleted == nullptr ? "false" : "coalesce(" + deleted->column + ".v, false)", kDeleteColumn);
+  std::string deletes = deleted == nullptr ? "false" : "coalesce(" + deleted->column + ".v, false)";
+  if (updates_leave_) {
+    deletes =
+        "CASE WHEN tarn_before THEN \"tarn:known\" AND NOT coalesce(\"tarn:where\".v, true) "
+        "ELSE \"tarn:left\" OR " +
+        deletes + " END";
+  }
+  add(deletes, kDeleteColumn);
   const LateExpression* time = FindLate("event_time");
   add(time == nullptr ? "NULL::TIMESTAMP WITH TIME ZONE" : time->column + ".v", kEventTimeColumn);
   if (const LateExpression* sequence = FindLate("sequence_by"); sequence != nullptr) {
@@ -662,10 +701,15 @@ Result<CompiledMapping> MappingCompiler::Compile() {
   PlanImages();
   PlanFailures();
   std::string sql = InputStage();
-  if (!spec_.where.empty() && !where_on_elements_) {
+  const bool where_first = !spec_.where.empty() && !where_on_elements_;
+  if (where_first && !updates_leave_) {
     sql = WhereStage(sql);
   }
-  sql = ArrayStage(ImageStage(sql));
+  sql = ImageStage(sql);
+  if (where_first && updates_leave_) {
+    sql = WhereStage(sql);  // Of the image before an update apart.
+  }
+  sql = ArrayStage(sql);
   if (where_on_elements_) {
     sql = WhereStage(sql);
   }

@@ -47,9 +47,11 @@ inline constexpr std::string_view kOutcomeTextColumn = "tarn_outcome_text";  // 
 inline constexpr std::string_view kWarningsColumn = "tarn_warnings";       // int64: bit per expect.
 inline constexpr std::string_view kNullChecksColumn = "tarn_null_checks";  // int64: bit per expect.
 inline constexpr std::string_view kNullCastsColumn = "tarn_null_casts";    // int64: how many.
-inline constexpr std::string_view kDeleteColumn = "tarn_delete";           // bool, never NULL.
-inline constexpr std::string_view kEventTimeColumn = "tarn_event_time";    // timestamptz or NULL.
-inline constexpr std::string_view kSequenceColumn = "tarn_sequence";       // With sequence_by.
+// bool, never NULL: the row deletes its key. Of a before image: `where` did not want it, so that
+// its key was not in the table.
+inline constexpr std::string_view kDeleteColumn = "tarn_delete";
+inline constexpr std::string_view kEventTimeColumn = "tarn_event_time";  // timestamptz or NULL.
+inline constexpr std::string_view kSequenceColumn = "tarn_sequence";     // With sequence_by.
 
 /// Landed header columns that go through under their own names when the input has them.
 const std::vector<std::string>& PassedHeaderColumns();

@@ -1,5 +1,7 @@
 #include "tarn/transform/mapping.h"
 
+#include <sstream>
+
 #include <arrow/api.h>
 #include <arrow/extension/uuid.h>
 #include <arrow/json/from_string.h>
@@ -378,6 +380,38 @@ TEST_F(MappingTest, BeforeImagesGiveTheOldKey) {
   EXPECT_EQ(out.counts.rejected, 1);
 }
 
+TEST_F(MappingTest, WhereJudgesTheRowAndItsImageBeforeApart) {
+  ASSERT_OK_AND_ASSIGN(
+      const Outcome out,
+      Run({.where = "name <> 'x'", .key = {"id"}}, kChange,
+          R"([{"id": 1, "name": "x", "hdr__cdc_operation": "U", "hdr__cdc_before": null},
+              {"id": 2, "name": "x", "hdr__cdc_operation": "I", "hdr__cdc_before": null},
+  {"id": 3, "name": "y", "hdr__cdc_operation": "U", "hdr__cdc_before": "{\"id\":9,\"name\":\"x\"}"},
+  {"id": 4, "name": "x", "hdr__cdc_operation": "U", "hdr__cdc_before": "{\"id\":8,\"name\":\"x\"}"},
+              {"id": 5, "name": "x", "hdr__cdc_operation": "U", "hdr__cdc_before": "{\"id\":7}"},
+              {"id": 6, "name": "x", "hdr__cdc_operation": "D", "hdr__cdc_before": null},
+              {"id": 7, "name": null, "hdr__cdc_operation": "U", "hdr__cdc_before": null}])"));
+  EXPECT_EQ(out.good,
+            "1 \"x\"\n3 \"y\"\n9 \"x\"\n4 \"x\"\n8 \"x\"\n5 \"x\"\n7 \"x\"\n6 \"x\"\n7 null\n");
+  std::string deletes;
+  std::istringstream lines(out.hidden);
+  for (std::string line; std::getline(lines, line);) {
+    deletes += line.substr(0, line.find(" null")) + "\n";
+  }
+  EXPECT_EQ(deletes,
+            "0 0 false true\n2 0 false false\n2 0 true true\n3 0 false true\n3 0 true true\n"
+            "4 0 false true\n4 0 true false\n5 0 false false\n6 0 false true\n");
+}
+
+TEST_F(MappingTest, ATruncateIsNoRowToCheckInAppendModeEither) {
+  ASSERT_OK_AND_ASSIGN(
+      const Outcome out,
+      Run({.expect = {{"e", "id IS NOT NULL", ExpectAction::kReject}}}, kChange,
+          R"([{"id": null, "name": null, "hdr__cdc_operation": "T", "hdr__cdc_before": null}])"));
+  EXPECT_EQ(out.counts.good, 1);
+  EXPECT_EQ(out.rejected, "");
+}
+
 TEST_F(MappingTest, DeletesAndTruncatesAreNotLost) {
   const arrow::FieldVector landed = {F("id", arrow::int64()), F("name", arrow::utf8()),
                                      F("hdr__cdc_operation", arrow::utf8()),
@@ -419,7 +453,7 @@ TEST_F(MappingTest, TypesBecomeThoseOfTheTable) {
                        {"u", "'00000000-0000-0000-0000-00000000000a'::UUID"}}},
           landed,
           R"([{"i8": -1, "u16": 65535, "u32": 4294967295, "u64": 18446744073709551615, "ms": 1,
-               "ns": 1999, "t": 1, "f": "ab", "n": null, "l": [255]}])"));
+               "ns": 2000, "t": 1, "f": "ab", "n": null, "l": [255]}])"));
   EXPECT_EQ(Columns(out.mapping),
             "i8 int32, u16 int32, u32 int64, u64 decimal128(20, 0), ms timestamp[us], ns "
             "timestamp[us], t time64[us], f binary, n string, l list<element: int32>, big "
