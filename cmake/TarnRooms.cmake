@@ -21,12 +21,17 @@ set(TARN_FALSELY_WARNED
   tarn/iceberg/table_metadata_json.cc
   tarn/catalog/pointer_store.cc
   tarn/landing/debezium_envelope.cc
-  tarn/landing/landing_state.cc)
+  tarn/landing/landing_state.cc
+  tarn/storage/s3/s3_client.cc
+  tarn/storage/s3/s3_reader.cc
+  tarn/storage/s3/s3_writer.cc
+  tarn/storage/s3/s3_store.cc)
 set(TARN_FALSELY_WARNED_ROOMS task query server cli)
 
 # Third-party libraries a room compiles against, beyond what its arrows bring.
 set(TARN_LINK_base fmt::fmt spdlog::spdlog OpenSSL::Crypto PkgConfig::xxhash Threads::Threads
   Arrow::arrow_shared)
+set(TARN_LINK_storage CURL::libcurl nlohmann_json::nlohmann_json)
 set(TARN_LINK_metastore SQLite::SQLite3)
 set(TARN_LINK_format tarn::arrow nlohmann_json::nlohmann_json ZLIB::ZLIB)
 set(TARN_LINK_engine tarn::arrow DuckDB::duckdb nlohmann_json::nlohmann_json)
