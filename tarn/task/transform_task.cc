@@ -1,6 +1,7 @@
 #include "tarn/task/transform_task.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include <arrow/api.h>
 #include <fmt/format.h>
@@ -12,7 +13,9 @@
 #include "tarn/landing/landing_schema.h"
 #include "tarn/landing/landing_state.h"
 #include "tarn/task/change_split.h"
+#include "tarn/task/direct_rows.h"
 #include "tarn/task/landed_relation.h"
+#include "tarn/transform/direct_mapping.h"
 #include "tarn/transform/mapping.h"
 #include "tarn/transform/schema_plan.h"
 
@@ -67,6 +70,7 @@ struct TransformTask::State {
   std::unique_ptr<engine::Session> session;
   std::unique_ptr<lakehouse::TargetTable> table;
   TransformProgress progress;
+  std::atomic<bool> cancelled{false};
 
   State(pipeline::TransformSpec transform_spec, std::vector<TransformInput> transform_inputs,
         TransformDeps transform_deps)
@@ -78,13 +82,16 @@ struct TransformTask::State {
   Result<CompiledMapping> Compile(const std::vector<format::Field>& fields);
   Status FitToTable(MappingSpec& mapping, const CompiledMapping& compiled);
   Status Append(const TransformInput& input, const LandedBatch& batch,
-                const CompiledMapping& mapping);
+                const std::vector<format::Field>& fields, const CompiledMapping& mapping);
   Result<std::shared_ptr<arrow::RecordBatch>> TakeOutcome(
       const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
       std::vector<transform::RejectedRow>& rejected);
   Status AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
                     lakehouse::ChangesWriter& writer, std::vector<landing::DeadLetter>& letters,
                     const arrow::Schema& users);
+  Result<bool> AppendDirectly(const CompiledMapping& mapping, const LandedBatch& batch,
+                              const std::vector<format::Field>& fields,
+                              lakehouse::ChangesWriter& writer, const arrow::Schema& users);
   Status ApplyIfDue();
   Status Apply();
 };
@@ -169,6 +176,8 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
   const auto write = [&](const arrow::RecordBatch& good) -> Status {
     TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(split_options, good));
     std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(letters));
+    progress.counts.truncates += split.truncates;
+    progress.counts.filtered += split.filtered;
     return split.changes.rows->num_rows() > 0 ? writer.Write(split.changes) : Status::Ok();
   };
   std::shared_ptr<arrow::RecordBatch> carried;  // The last row: its before image may come next.
@@ -204,7 +213,46 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
   return carried == nullptr ? Status::Ok() : write(*carried);
 }
 
+// False, and nothing written, when the rows need the mapping's statement.
+Result<bool> TransformTask::State::AppendDirectly(const CompiledMapping& mapping,
+                                                  const LandedBatch& batch,
+                                                  const std::vector<format::Field>& fields,
+                                                  lakehouse::ChangesWriter& writer,
+                                                  const arrow::Schema& users) {
+  const auto direct = transform::DirectMapping::Of(mapping, *format::ToArrowSchema(fields));
+  if (!direct) {
+    return false;
+  }
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<DirectRows> rows,
+                        DirectRows::Open(deps.catalog.deps().warehouse, batch, *direct, fields));
+  if (rows == nullptr) {
+    return false;
+  }
+  const ChangeSplitOptions split_options{.mapping = &mapping,
+                                         .landed = &batch,
+                                         .mode = spec.table.mode,
+                                         .table = std::make_shared<arrow::Schema>(users),
+                                         .task = spec.name};
+  while (true) {
+    if (cancelled.load()) {
+      return Status(ErrorCode::kCancelled, "transform " + spec.name + " was stopped");
+    }
+    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> good, rows->Next());
+    if (good == nullptr) {
+      return true;
+    }
+    TARN_ASSIGN_OR_RETURN(const ChangeSplit split, SplitChanges(split_options, *good));
+    if (!split.rejected.empty()) {
+      return Status::Internal("transform " + spec.name + ": a direct mapping rejected rows");
+    }
+    if (split.changes.rows->num_rows() > 0) {
+      TARN_RETURN_IF_ERROR(writer.Write(split.changes));
+    }
+  }
+}
+
 Status TransformTask::State::Append(const TransformInput& input, const LandedBatch& batch,
+                                    const std::vector<format::Field>& fields,
                                     const CompiledMapping& mapping) {
   const catalog::CatalogDeps& deps_of_catalog = deps.catalog.deps();
   TARN_ASSIGN_OR_RETURN(const iceberg::Schema users, UsersOf(mapping));
@@ -216,7 +264,10 @@ Status TransformTask::State::Append(const TransformInput& input, const LandedBat
       const std::shared_ptr<arrow::Schema> table_schema,
       iceberg::ToArrowSchema(lakehouse::UserSchema(changes.table.metadata->CurrentSchema())));
   std::vector<landing::DeadLetter> letters;
-  if (!batch.files.empty()) {
+  TARN_ASSIGN_OR_RETURN(const bool direct,
+                        AppendDirectly(mapping, batch, fields, *changes.writer, *table_schema));
+  if (!direct && !batch.files.empty()) {
+    TARN_RETURN_IF_ERROR(RegisterLanded(*session, deps_of_catalog.warehouse, batch, fields));
     TARN_RETURN_IF_ERROR(AppendRows(mapping, batch, *changes.writer, letters, *table_schema));
   }
   lakehouse::AppendCommit commit;
@@ -274,10 +325,7 @@ Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
   }));
   const std::vector<format::Field> fields = landing::LandingFields(input.landing, columns);
   TARN_ASSIGN_OR_RETURN(const CompiledMapping mapping, Compile(fields));
-  if (!batch.files.empty()) {
-    TARN_RETURN_IF_ERROR(RegisterLanded(*session, deps.catalog.deps().warehouse, batch, fields));
-  }
-  TARN_RETURN_IF_ERROR(Append(input, batch, mapping));
+  TARN_RETURN_IF_ERROR(Append(input, batch, fields, mapping));
   progress.lag_rows = batch.rows_left;
   return true;
 }
@@ -336,7 +384,10 @@ Result<TransformProgress> TransformTask::ApplyNow() {
   return state_->progress;
 }
 
-void TransformTask::Cancel() { state_->session->Interrupt(); }
+void TransformTask::Cancel() {
+  state_->cancelled.store(true);
+  state_->session->Interrupt();
+}
 
 lakehouse::TargetTable& TransformTask::table() { return *state_->table; }
 
