@@ -270,6 +270,10 @@ class ParquetWriter::File {
         }
         // PLAIN, not a delta encoding: vectorised readers of Iceberg's Spark runtime know no other.
         builder.disable_dictionary(described->path()->ToDotString());
+        if (leaf.type_id() == arrow::Type::FIXED_SIZE_BINARY) {
+          // Hashes: time spent on compressing them is lost.
+          builder.compression(described->path()->ToDotString(), parquet::Compression::UNCOMPRESSED);
+        }
       });
     }
   }

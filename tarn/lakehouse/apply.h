@@ -1,9 +1,10 @@
 // Apply: unapplied changes become rows of Current and Prior.
 //
 // Reads the changes twice: once narrow (keys, operations, times) to fold them over what Current
-// holds, once whole to write the rows that result. Keys are found in Current by their hash and
-// confirmed on the key columns. Large sets are folded in passes, each over a share of the keys, so
-// that memory stays bounded. Nothing is visible before the caller commits the result.
+// holds, once whole to write the rows that result; or once, when all their values fit the memory.
+// Keys are found in Current by their hash and confirmed on the key columns. Large sets are folded
+// in passes, each over a share of the keys, so that memory stays bounded. Nothing is visible before
+// the caller commits the result.
 #pragma once
 
 #include <cstdint>

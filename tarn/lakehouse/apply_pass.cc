@@ -83,16 +83,23 @@ Status ApplyPass::AddChanges(const arrow::RecordBatch& batch) {
       static_cast<const arrow::StringArray&>(Column(batch, HeaderColumn::kOperation));
   const Times timestamps(batch, HeaderColumn::kTimestamp);
   const Times inserted(batch, HeaderColumn::kInsertedTimestamp);
+  std::vector<int64_t> rows;
+  rows.reserve(static_cast<size_t>(batch.num_rows()));
   for (int64_t row = 0; row < batch.num_rows(); ++row) {
-    if (share_.count > 1 && !InShare(*key_batch, row)) {
-      continue;
+    if (share_.count == 1 || InShare(*key_batch, row)) {
+      rows.push_back(row);
     }
+  }
+  std::vector<uint32_t> slots;
+  index_.FindOrAddAll(key_batch, rows, slots);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const int64_t row = rows[i];
     const char operation = OperationAt(operations, row);
     if (operation != 'I' && operation != 'U' && operation != 'D' && operation != 'L') {
       return Status::Corruption(
           fmt::format("a change of {} has the operation \"{}\"", request_.spec.name, operation));
     }
-    changes_.push_back({.slot = index_.FindOrAdd(key_batch, row),
+    changes_.push_back({.slot = slots[i],
                         .operation = static_cast<Operation>(operation),
                         .timestamp_micros = timestamps[row],
                         .inserted_micros = inserted[row]});
@@ -102,11 +109,32 @@ Status ApplyPass::AddChanges(const arrow::RecordBatch& batch) {
   return Status::Ok();
 }
 
+// True when all values of the changes fit the memory: they are read once, not twice.
+bool ApplyPass::CanHoldValues() const {
+  constexpr int64_t kExpansion = 3;  // Of encoded values in memory.
+  constexpr int64_t kHeaderBytesPerRow = 48;
+  int64_t bytes = request_.files.change_rows() * kHeaderBytesPerRow;
+  for (const FileScanTask& task : request_.files.changes) {
+    for (const auto& [field_id, size] : task.file.column_sizes) {
+      bytes += field_id >= kFirstUserFieldId ? size * kExpansion : 0;
+    }
+  }
+  return share_.count == 1 && bytes <= static_cast<int64_t>(request_.spec.memory_bytes / 2);
+}
+
 Status ApplyPass::ReadChanges() {
   std::vector<std::string> columns =
       Columns({Name(HeaderColumn::kKeyHash), Name(HeaderColumn::kOperation),
                Name(HeaderColumn::kTimestamp), Name(HeaderColumn::kInsertedTimestamp)});
-  columns.insert(columns.end(), request_.spec.key.begin(), request_.spec.key.end());
+  holds_values_ = CanHoldValues();
+  const std::vector<std::string> values =
+      holds_values_ ? UserColumnNames(request_.metadata.CurrentSchema()) : request_.spec.key;
+  columns.insert(columns.end(), values.begin(), values.end());
+  const auto expected =
+      static_cast<size_t>(request_.files.change_rows()) / static_cast<size_t>(share_.count);
+  changes_.reserve(expected);
+  ordinals_.reserve(expected);
+  index_.Reserve(expected);
   for (const FileScanTask& task : request_.files.changes) {
     TARN_ASSIGN_OR_RETURN(const std::unique_ptr<FileRows> rows,
                           FileRows::Open(deps_.store, {.file_path = task.file.file_path,
@@ -118,6 +146,9 @@ Status ApplyPass::ReadChanges() {
         break;
       }
       TARN_RETURN_IF_ERROR(AddChanges(*batch.rows));
+      if (holds_values_) {
+        held_.push_back(batch.rows);
+      }
     }
   }
   return Status::Ok();
@@ -134,6 +165,7 @@ Status ApplyPass::LocateInCurrent(size_t file, const std::vector<int64_t>& delet
                         FileRows::Open(deps_.store, {.file_path = data_file.file_path,
                                                      .schema = &request_.metadata.CurrentSchema(),
                                                      .columns = columns}));
+  std::vector<uint32_t> slots;
   while (true) {
     TARN_ASSIGN_OR_RETURN(const FileRowsBatch batch, rows->Next());
     if (batch.rows == nullptr) {
@@ -145,8 +177,11 @@ Status ApplyPass::LocateInCurrent(size_t file, const std::vector<int64_t>& delet
     const Times from(*batch.rows, HeaderColumn::kFromTimestamp);
     const Times inserted(*batch.rows, HeaderColumn::kInsertedTimestamp);
     const Times modified(*batch.rows, HeaderColumn::kModifiedTimestamp);
-    for (const int64_t row : LiveRows(batch, deleted)) {
-      const uint32_t slot = index_.Find(*key_batch, row);
+    const std::vector<int64_t> live = LiveRows(batch, deleted);
+    index_.FindAll(*key_batch, live, slots);
+    for (size_t i = 0; i < live.size(); ++i) {
+      const int64_t row = live[i];
+      const uint32_t slot = slots[i];
       if (slot == kNoSlot) {
         continue;
       }
@@ -282,12 +317,37 @@ Status ApplyPass::WriteBatch(const arrow::RecordBatch& values, const Batch& batc
   return Status::Ok();
 }
 
+// The versions whose values are those of `rows`, the change rows from `first_row`.
+Status ApplyPass::EmitValues(const arrow::RecordBatch& rows, int64_t first_row, uint32_t& change,
+                             const ApplyWriters& writers, ApplyCounts& counts) {
+  Batch batch;
+  const int64_t end = first_row + rows.num_rows();
+  for (; change < changes_.size() && ordinals_[change] < end; ++change) {
+    const int64_t source_row = ordinals_[change] - first_row;
+    if (folded_.changes[change].operation != Operation::kDelete) {
+      AddVersion(change, source_row, batch);
+    }
+    if (delete_after_[change] != kNoChange) {
+      AddVersion(delete_after_[change], source_row, batch);
+    }
+  }
+  return WriteBatch(rows, batch, writers, counts);
+}
+
 Status ApplyPass::EmitChanges(const ApplyWriters& writers, ApplyCounts& counts) {
+  int64_t first_row = 0;
+  uint32_t change = 0;
+  if (holds_values_) {
+    for (std::shared_ptr<arrow::RecordBatch>& rows : held_) {
+      TARN_RETURN_IF_ERROR(EmitValues(*rows, first_row, change, writers, counts));
+      first_row += rows->num_rows();
+      rows.reset();
+    }
+    return Status::Ok();
+  }
   std::vector<std::string> columns = Columns({Name(HeaderColumn::kKeyHash)});
   const std::vector<std::string> users = UserColumnNames(request_.metadata.CurrentSchema());
   columns.insert(columns.end(), users.begin(), users.end());
-  int64_t first_row = 0;
-  uint32_t change = 0;
   for (const FileScanTask& task : request_.files.changes) {
     TARN_ASSIGN_OR_RETURN(const std::unique_ptr<FileRows> rows,
                           FileRows::Open(deps_.store, {.file_path = task.file.file_path,
@@ -298,19 +358,8 @@ Status ApplyPass::EmitChanges(const ApplyWriters& writers, ApplyCounts& counts) 
       if (values.rows == nullptr) {
         break;
       }
-      Batch batch;
-      const int64_t end = first_row + values.rows->num_rows();
-      for (; change < changes_.size() && ordinals_[change] < end; ++change) {
-        const int64_t source_row = ordinals_[change] - first_row;
-        if (folded_.changes[change].operation != Operation::kDelete) {
-          AddVersion(change, source_row, batch);
-        }
-        if (delete_after_[change] != kNoChange) {
-          AddVersion(delete_after_[change], source_row, batch);
-        }
-      }
-      TARN_RETURN_IF_ERROR(WriteBatch(*values.rows, batch, writers, counts));
-      first_row = end;
+      TARN_RETURN_IF_ERROR(EmitValues(*values.rows, first_row, change, writers, counts));
+      first_row += values.rows->num_rows();
     }
   }
   return Status::Ok();

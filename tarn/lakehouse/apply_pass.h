@@ -48,6 +48,7 @@ class ApplyPass {
   };
   struct Batch;  // Output of one batch of values, by destination.
 
+  [[nodiscard]] bool CanHoldValues() const;
   Status ReadChanges();
   Status AddChanges(const arrow::RecordBatch& batch);
   Status LocateInCurrent(size_t file, const std::vector<int64_t>& deleted);
@@ -55,6 +56,8 @@ class ApplyPass {
   Status FindBases(const DeletedByFile& deleted);
   void ChooseSuccessors();
   Status EmitChanges(const ApplyWriters& writers, ApplyCounts& counts);
+  Status EmitValues(const arrow::RecordBatch& rows, int64_t first_row, uint32_t& change,
+                    const ApplyWriters& writers, ApplyCounts& counts);
   Status EmitBases(const ApplyWriters& writers, ApplyCounts& counts);
   Status EmitBasesOf(size_t file, const std::vector<uint32_t>& slots, const ApplyWriters& writers,
                      ApplyCounts& counts);
@@ -74,6 +77,8 @@ class ApplyPass {
   std::vector<ChangeRow> changes_;
   std::vector<int64_t> ordinals_;  // Of each change among all rows of the change files.
   int64_t rows_read_ = 0;
+  bool holds_values_ = false;
+  std::vector<std::shared_ptr<arrow::RecordBatch>> held_;  // All batches of the change files.
   std::vector<SlotStart> starts_;
   std::vector<LocatedBase> bases_;        // By slot.
   std::vector<uint32_t> delete_after_;    // By change: the delete that shows its values.

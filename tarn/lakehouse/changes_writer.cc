@@ -22,6 +22,10 @@ TableWriterOptions WriterOptions(const ChangesWriterOptions& options) {
   writer.spec_id = merge ? kInternalSpecId : options.metadata->default_spec_id;
   writer.partition = merge ? std::string(kChangesPartition) : std::string();
   writer.sort = merge ? SortRows::kNo : SortRows::kByTableOrder;
+  if (merge) {
+    // Changes are read once or twice and then dropped: time counts for more than size.
+    writer.compression = format::ParquetCompression::kSnappy;
+  }
   return writer;
 }
 

@@ -1,6 +1,7 @@
 #include "tarn/lakehouse/key_index.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include <arrow/api.h>
@@ -12,7 +13,11 @@ namespace tarn::lakehouse {
 
 namespace {
 constexpr size_t kFirstTableSize = 1024;
-}
+// Rows whose reads of memory are under way at once.
+constexpr size_t kBlockRows = 32;
+
+uint32_t TagOf(uint64_t hash_prefix) { return static_cast<uint32_t>(hash_prefix >> 32); }
+}  // namespace
 
 Result<KeyBatch::Column> KeyBatch::ColumnOf(const arrow::Array& array) {
   Column column;
@@ -92,10 +97,24 @@ bool KeyBatch::EqualValues(const Column& a, int64_t row, const Column& b, int64_
                                    static_cast<size_t>(size)) == 0);
 }
 
-bool KeyBatch::EqualKeys(int64_t row, const KeyBatch& other, int64_t other_row) const {
-  if (std::memcmp(Hash(row), other.Hash(other_row), 20) != 0) {
-    return false;
+void KeyBatch::Prefetch(int64_t row) const {
+  for (const Column& column : columns_) {
+    switch (column.kind) {
+      case Kind::kFixed:
+        __builtin_prefetch(column.values + row * column.width_bytes);
+        break;
+      case Kind::kBits:
+        __builtin_prefetch(column.values + (column.offset + row) / 8);
+        break;
+      case Kind::kText:
+        __builtin_prefetch(column.offsets + row);
+        break;
+    }
   }
+}
+
+// Equal keys have equal hashes, so the key columns alone decide.
+bool KeyBatch::EqualKeys(int64_t row, const KeyBatch& other, int64_t other_row) const {
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (!EqualValues(columns_[i], row, other.columns_[i], other_row)) {
       return false;
@@ -104,19 +123,33 @@ bool KeyBatch::EqualKeys(int64_t row, const KeyBatch& other, int64_t other_row) 
   return true;
 }
 
-KeyIndex::KeyIndex() : table_(kFirstTableSize, 0) {}
+KeyIndex::KeyIndex() : table_(kFirstTableSize) {}
+
+void KeyIndex::Reserve(size_t keys) {
+  keys_.reserve(keys);
+  size_t entries = table_.size();
+  while (entries < keys * 2) {
+    entries *= 2;
+  }
+  if (entries > table_.size()) {
+    Resize(entries);
+  }
+}
 
 uint32_t KeyIndex::Find(const KeyBatch& batch, int64_t row) const {
   const uint64_t prefix = batch.HashPrefix(row);
   const size_t mask = table_.size() - 1;
   for (size_t at = prefix & mask;; at = (at + 1) & mask) {
-    const uint32_t entry = table_[at];
-    if (entry == 0) {
+    const Entry& entry = table_[at];
+    if (entry.slot == 0) {
       return kNoSlot;
     }
-    const Key& key = keys_[entry - 1];
+    if (entry.tag != TagOf(prefix)) {
+      continue;
+    }
+    const Key& key = keys_[entry.slot - 1];
     if (key.hash_prefix == prefix && batch.EqualKeys(row, *batches_[key.batch], key.row)) {
-      return entry - 1;
+      return entry.slot - 1;
     }
   }
 }
@@ -130,30 +163,76 @@ uint32_t KeyIndex::FindOrAdd(const std::shared_ptr<const KeyBatch>& batch, int64
     batches_.push_back(batch);
   }
   TARN_CHECK(keys_.size() < kNoSlot - 1);
+  const auto slot = static_cast<uint32_t>(keys_.size());
   keys_.push_back({batch->HashPrefix(row), static_cast<uint32_t>(batches_.size() - 1),
                    static_cast<uint32_t>(row)});
   if (keys_.size() * 2 > table_.size()) {
-    Grow();
-    return static_cast<uint32_t>(keys_.size() - 1);
+    Resize(table_.size() * 2);
+  } else {
+    Insert(keys_.back().hash_prefix, slot);
   }
-  const size_t mask = table_.size() - 1;
-  size_t at = keys_.back().hash_prefix & mask;
-  while (table_[at] != 0) {
-    at = (at + 1) & mask;
-  }
-  table_[at] = static_cast<uint32_t>(keys_.size());
-  return static_cast<uint32_t>(keys_.size() - 1);
+  return slot;
 }
 
-void KeyIndex::Grow() {
-  table_.assign(table_.size() * 2, 0);
+// Each loop starts reads that the next one needs.
+void KeyIndex::Prefetch(const KeyBatch& batch, const int64_t* rows, size_t count) const {
   const size_t mask = table_.size() - 1;
-  for (size_t slot = 0; slot < keys_.size(); ++slot) {
-    size_t at = keys_[slot].hash_prefix & mask;
-    while (table_[at] != 0) {
-      at = (at + 1) & mask;
+  std::array<const Key*, kBlockRows> keys{};
+  for (size_t i = 0; i < count; ++i) {
+    __builtin_prefetch(&table_[batch.HashPrefix(rows[i]) & mask]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t prefix = batch.HashPrefix(rows[i]);
+    const Entry& entry = table_[prefix & mask];
+    if (entry.slot != 0 && entry.tag == TagOf(prefix)) {
+      keys[i] = &keys_[entry.slot - 1];
+      __builtin_prefetch(keys[i]);
     }
-    table_[at] = static_cast<uint32_t>(slot + 1);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (keys[i] != nullptr) {
+      batches_[keys[i]->batch]->Prefetch(keys[i]->row);
+    }
+  }
+}
+
+void KeyIndex::FindOrAddAll(const std::shared_ptr<const KeyBatch>& batch,
+                            const std::vector<int64_t>& rows, std::vector<uint32_t>& slots) {
+  slots.resize(rows.size());
+  for (size_t start = 0; start < rows.size(); start += kBlockRows) {
+    const size_t count = std::min(kBlockRows, rows.size() - start);
+    Prefetch(*batch, rows.data() + start, count);
+    for (size_t i = start; i < start + count; ++i) {
+      slots[i] = FindOrAdd(batch, rows[i]);
+    }
+  }
+}
+
+void KeyIndex::FindAll(const KeyBatch& batch, const std::vector<int64_t>& rows,
+                       std::vector<uint32_t>& slots) const {
+  slots.resize(rows.size());
+  for (size_t start = 0; start < rows.size(); start += kBlockRows) {
+    const size_t count = std::min(kBlockRows, rows.size() - start);
+    Prefetch(batch, rows.data() + start, count);
+    for (size_t i = start; i < start + count; ++i) {
+      slots[i] = Find(batch, rows[i]);
+    }
+  }
+}
+
+void KeyIndex::Insert(uint64_t hash_prefix, uint32_t slot) {
+  const size_t mask = table_.size() - 1;
+  size_t at = hash_prefix & mask;
+  while (table_[at].slot != 0) {
+    at = (at + 1) & mask;
+  }
+  table_[at] = {TagOf(hash_prefix), slot + 1};
+}
+
+void KeyIndex::Resize(size_t entries) {
+  table_.assign(entries, Entry{});
+  for (size_t slot = 0; slot < keys_.size(); ++slot) {
+    Insert(keys_[slot].hash_prefix, static_cast<uint32_t>(slot));
   }
 }
 

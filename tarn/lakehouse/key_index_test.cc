@@ -87,6 +87,42 @@ TEST(KeyIndexTest, ManyKeysEqualAMap) {
   EXPECT_EQ(index.size(), model.size());
 }
 
+TEST(KeyIndexTest, ManyRowsAtOnceEqualOneCallEach) {
+  std::mt19937_64 random(43);
+  KeyIndex one;
+  KeyIndex all;
+  all.Reserve(4000);
+  for (int round = 0; round < 8; ++round) {
+    std::vector<int64_t> keys;
+    std::vector<std::optional<std::string>> texts;
+    std::vector<uint8_t> hashes;
+    std::vector<int64_t> rows;
+    for (int64_t i = 0; i < 1001; ++i) {
+      keys.push_back(static_cast<int64_t>(random() % 3000));
+      texts.emplace_back(std::to_string(keys.back() % 7));
+      hashes.push_back(static_cast<uint8_t>(keys.back() % 251));
+      if (random() % 4 != 0) {
+        rows.push_back(i);
+      }
+    }
+    ASSERT_OK_AND_ASSIGN(const auto batch,
+                         KeyBatch::Make(Hashes(hashes), {Longs(keys), Texts(texts)}));
+    std::vector<uint32_t> before;
+    one.FindAll(*batch, rows, before);
+    ASSERT_EQ(before.size(), rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      ASSERT_EQ(before[i], one.Find(*batch, rows[i])) << i;
+    }
+    std::vector<uint32_t> slots;
+    all.FindOrAddAll(batch, rows, slots);
+    ASSERT_EQ(slots.size(), rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      ASSERT_EQ(slots[i], one.FindOrAdd(batch, rows[i])) << i;
+    }
+  }
+  EXPECT_EQ(all.size(), one.size());
+}
+
 TEST(KeyIndexTest, RefusesWhatIsNoHash) {
   EXPECT_THAT(KeyBatch::Make(Longs({1}), {}), Fails(ErrorCode::kCorruption));
 }

@@ -210,8 +210,10 @@ Status TableWriter::OpenFileOf(Group& group, const arrow::Schema& rows) {
   TARN_ASSIGN_OR_RETURN(const std::string key, storage::KeyOf(deps_.store, file.file_path));
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,
                         deps_.store.OpenWriter(key, storage::WriteMode::kPutIfAbsent));
-  TARN_ASSIGN_OR_RETURN(file.writer,
-                        format::ParquetWriter::Open(std::move(object), arrow::schema(fields), {}));
+  format::ParquetWriterOptions options;
+  options.compression = options_.compression;
+  TARN_ASSIGN_OR_RETURN(
+      file.writer, format::ParquetWriter::Open(std::move(object), arrow::schema(fields), options));
   group.file = std::move(file);
   return Status::Ok();
 }

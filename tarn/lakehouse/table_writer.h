@@ -16,6 +16,7 @@
 
 #include "tarn/base/status.h"
 #include "tarn/base/uuid.h"
+#include "tarn/format/parquet_writer.h"
 #include "tarn/iceberg/manifest.h"
 #include "tarn/iceberg/table_metadata.h"
 #include "tarn/storage/object_store.h"
@@ -32,6 +33,7 @@ struct TableWriterOptions {
   int64_t target_bytes = 256LL << 20;
   int64_t sort_buffer_bytes = 128LL << 20;  // Rows sorted together, over all open partitions.
   size_t open_files_max = 64;               // Beyond it the largest open file is finished first.
+  format::ParquetCompression compression = format::ParquetCompression::kZstd;
 };
 
 struct TableWriterDeps {
