@@ -29,6 +29,7 @@ using source::files::LedgerEntry;
 // What the next commit will write besides rows.
 struct PendingState {
   std::vector<LedgerEntry> entries;
+  std::vector<LedgerEntry> touched;   // Without rows of this commit.
   std::vector<std::string> removals;  // Keys, for delete_after_load and move_to.
   std::optional<Timestamp> complete_until;
   nlohmann::json file_record = nlohmann::json::array();
@@ -57,6 +58,7 @@ struct LandingTask::State {
         deps(std::move(landing_deps)) {}
 
   Status Open();
+  Status FollowBranch(LandingState& known);
   Result<LandingProgress> Step();
   Status TakeItems();
   Status TakePiece(const SourceItem& item, const FilePosition& position);
@@ -64,6 +66,9 @@ struct LandingTask::State {
   Status StartOverWithout(const FilePosition& position, LandingProgress& progress);
   Status HandOver();
   [[nodiscard]] bool IsFull() const;
+  [[nodiscard]] bool CanCut() const;
+  [[nodiscard]] bool IsResumed(const std::string& key) const;
+  [[nodiscard]] LandingPositions PositionsAfter(bool with_rows) const;
   Status Commit(LandingProgress& progress);
   Result<std::optional<dataset::TransactionRid>> WriteCommit(
       metastore::SqlTransaction& sql, const std::vector<dataset::StoredFile>& files,
@@ -84,6 +89,8 @@ struct LandingTask::State {
   PendingState pending;
   bool file_open = false;
   std::string open_key;
+  uint64_t seen_bytes = 0;  // Of the open file, and their hash.
+  uint64_t seen_hash = 0;
   int64_t rows_in_batch = 0;
   int64_t bytes_in_batch = 0;
   std::optional<Timestamp> newest_event;  // Of what is committed.
@@ -92,6 +99,50 @@ struct LandingTask::State {
   std::string stored_schema;
   std::atomic<bool> cancelled{false};
 };
+
+// A branch that was set back takes the state of the task with it: what later transactions landed
+// is landed again. Transactions without positions (retention, other writers) do not count.
+Status LandingTask::State::FollowBranch(LandingState& known) {
+  if (known.commit_number == 0) {
+    return Status::Ok();
+  }
+  LandingPositions positions;
+  TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) {
+    positions = {};
+    return deps.datasets.VisitCommitted(
+        sql, datasets.landing, dataset::kDefaultBranch,
+        [&](const dataset::Transaction& transaction) -> Result<metastore::RowAction> {
+          TARN_ASSIGN_OR_RETURN(const std::optional<LandingPositions> found,
+                                DecodePositions(transaction.record_json.value_or("")));
+          positions = found.value_or(LandingPositions{});
+          return found ? metastore::RowAction::kStop : metastore::RowAction::kContinue;
+        });
+  }));
+  if (positions.commit_number == known.commit_number) {
+    return Status::Ok();
+  }
+  if (positions.commit_number > known.commit_number) {
+    return Status::FailedPrecondition(fmt::format(
+        "the newest transaction of {}.{} is number {} of this task, which knows of {} only: its "
+        "branch was moved to transactions that were taken back before; land into another name",
+        spec.schema, spec.name, positions.commit_number, known.commit_number));
+  }
+  const std::string dataset = datasets.landing.ToString();
+  return deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    if (deps.fence) {
+      TARN_RETURN_IF_ERROR(deps.fence(sql));
+    }
+    TARN_ASSIGN_OR_RETURN(const int64_t forgotten, GoBack(sql, dataset, positions));
+    Log(LogLevel::kWarning, "landing",
+        fmt::format(
+            "{}.{} was set back from transaction number {} of this task to {}: {} files are "
+            "landed again",
+            spec.schema, spec.name, known.commit_number, positions.commit_number, forgotten));
+    TARN_ASSIGN_OR_RETURN(std::optional<LandingState> read, ReadState(sql, dataset));
+    known = *std::move(read);
+    return Status::Ok();
+  });
+}
 
 Status LandingTask::State::Open() {
   const std::string dataset = datasets.landing.ToString();
@@ -113,6 +164,7 @@ Status LandingTask::State::Open() {
         "another name or schema",
         spec.schema, spec.name, known->source, spec.source_uri));
   }
+  TARN_RETURN_IF_ERROR(FollowBranch(*known));
   source.reset();  // It refers to the ledger.
   unread = {};
   items_taken = 0;
@@ -167,6 +219,9 @@ Status LandingTask::State::EndFile(const FilePosition& position) {
         spoiled = position;
         return Status::Ok();
       }
+      if (position.end->outcome == FileOutcome::kChangedWhileRead && IsResumed(position.key)) {
+        return Status::Ok();  // Goes on behind what is committed, if it only grew.
+      }
       if (position.end->outcome != FileOutcome::kChangedWhileRead) {
         rows->RejectFile(position, source::files::FileOutcomeName(position.end->outcome),
                          position.end->message);
@@ -184,7 +239,9 @@ Status LandingTask::State::EndFile(const FilePosition& position) {
   }
   source::files::Record(landed.ledger, position);
   if (const LedgerEntry* entry = landed.ledger.Find(position.key)) {
-    pending.entries.push_back(*entry);
+    const bool without_rows = position.end->outcome == FileOutcome::kTouched ||
+                              position.end->outcome == FileOutcome::kChangedIgnored;
+    (without_rows ? pending.touched : pending.entries).push_back(*entry);
   }
   if (pending.file_record.size() < 1000) {
     pending.file_record.push_back(
@@ -205,6 +262,8 @@ Status LandingTask::State::TakePiece(const SourceItem& item, const FilePosition&
   if (!item.payload.empty()) {
     TARN_RETURN_IF_ERROR(rows->Feed(item.payload));
   }
+  seen_bytes = position.offset_bytes + item.payload.size();
+  seen_hash = position.content_hash;
   if (rows->IsPieceFull()) {
     // Should the file turn out not to count, the whole batch starts over without it.
     TARN_RETURN_IF_ERROR(HandOver());
@@ -212,13 +271,13 @@ Status LandingTask::State::TakePiece(const SourceItem& item, const FilePosition&
   return position.end ? EndFile(position) : Status::Ok();
 }
 
-// Takes items until the batch under way is full at the end of a file, or none is left.
+// Takes items until the batch under way is full where it may be cut, or none is left.
 Status LandingTask::State::TakeItems() {
   while (items_taken < unread.items.size()) {
     const SourceItem& item = unread.items[items_taken++];
     if (const auto* position = std::get_if<FilePosition>(&item.position)) {
       TARN_RETURN_IF_ERROR(TakePiece(item, *position));
-      if (spoiled || (!file_open && IsFull())) {
+      if (spoiled || (IsFull() && CanCut())) {
         return Status::Ok();
       }
     } else if (const auto* listed = std::get_if<FilesListed>(&item.position)) {
@@ -229,8 +288,34 @@ Status LandingTask::State::TakeItems() {
   return Status::Ok();
 }
 
-// Asked between files only: a file that changes while it is read can be taken back as long as
-// nothing of it is committed. Memory stays bounded, since pieces go to the writer as they fill.
+// Between files, or inside one where another life of the task could go on. Only one file at a time
+// may be committed in part: where to go on is remembered for one.
+bool LandingTask::State::CanCut() const {
+  if (!file_open) {
+    return true;
+  }
+  const bool other = landed.ledger.resume && landed.ledger.resume->key != open_key;
+  return !other && rows->Resume().has_value();
+}
+
+// True when the first rows of the file are committed and the others are not.
+bool LandingTask::State::IsResumed(const std::string& key) const {
+  return landed.ledger.resume && landed.ledger.resume->key == key;
+}
+
+LandingPositions LandingTask::State::PositionsAfter(bool with_rows) const {
+  LandingPositions positions{.commit_number = landed.commit_number + (with_rows ? 1 : 0),
+                             .complete_until = landed.ledger.complete_until,
+                             .resume = landed.ledger.resume};
+  if (file_open && CanCut()) {
+    positions.resume = rows->Resume();
+    positions.resume->seen_bytes = seen_bytes;
+    positions.resume->seen_hash = seen_hash;
+  }
+  return positions;
+}
+
+// Memory stays bounded also where a batch cannot be cut: pieces go to the writer as they fill.
 bool LandingTask::State::IsFull() const {
   const auto age = std::chrono::steady_clock::now() - batch_started;
   return rows_in_batch + rows->row_count() >= spec.commit.rows ||
@@ -256,7 +341,7 @@ Result<LandingProgress> LandingTask::State::Step() {
       TARN_RETURN_IF_ERROR(StartOverWithout(*std::exchange(spoiled, std::nullopt), progress));
       break;
     }
-    if (progress.caught_up || (!file_open && IsFull())) {
+    if (progress.caught_up || (IsFull() && CanCut())) {
       break;
     }
   }
@@ -282,6 +367,11 @@ Status LandingTask::State::StartOverWithout(const FilePosition& position,
   rows_in_batch = 0;
   bytes_in_batch = 0;
   TARN_RETURN_IF_ERROR(Open());
+  progress.caught_up = false;
+  progress.restarted = true;
+  if (position.end->outcome == FileOutcome::kChangedWhileRead && IsResumed(position.key)) {
+    return Status::Ok();  // Goes on behind what is committed, if it only grew.
+  }
   source::files::Record(landed.ledger, position);
   if (const LedgerEntry* entry = landed.ledger.Find(position.key)) {
     pending.entries.push_back(*entry);
@@ -290,8 +380,6 @@ Status LandingTask::State::StartOverWithout(const FilePosition& position,
     rows->RejectFile(position, source::files::FileOutcomeName(position.end->outcome),
                      position.end->message);
   }
-  progress.caught_up = false;
-  progress.restarted = true;
   return Commit(progress);
 }
 
@@ -302,13 +390,17 @@ Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
     TARN_RETURN_IF_ERROR(deps.fence(sql));
   }
   std::optional<dataset::TransactionRid> committed;
+  const LandingPositions positions = PositionsAfter(!new_files.empty());
   if (!new_files.empty()) {
     dataset::CommitFilesRequest request;
     request.dataset = datasets.landing;
     request.files = new_files;
     request.commit.by = datasets.by;
     request.commit.record_json =
-        nlohmann::json{{"task", spec.name}, {"rows", rows_in_batch}, {"files", pending.file_record}}
+        nlohmann::json{{"task", spec.name},
+                       {"rows", rows_in_batch},
+                       {"files", pending.file_record},
+                       {"positions", nlohmann::json::parse(EncodePositions(positions))}}
             .dump();
     TARN_ASSIGN_OR_RETURN(const dataset::Transaction transaction,
                           deps.datasets.CommitFiles(sql, request));
@@ -332,9 +424,11 @@ Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
   }
   TARN_RETURN_IF_ERROR(WriteState(sql, dataset,
                                   {.entries = pending.entries,
+                                   .touched = pending.touched,
                                    .complete_until = pending.complete_until,
-                                   .resume = {},
-                                   .columns = rows->column_set()}));
+                                   .resume = positions.resume,
+                                   .columns = rows->column_set(),
+                                   .commit_number = positions.commit_number}));
   return committed;
 }
 
@@ -351,7 +445,8 @@ Status LandingTask::State::Commit(LandingProgress& progress) {
     TARN_ASSIGN_OR_RETURN(letters, WriteDeadLetters(deps.warehouse, deps.uuids, datasets.rejected,
                                                     dead, batch_start));
   }
-  if (new_files.empty() && !letters && pending.entries.empty() && !pending.complete_until) {
+  if (new_files.empty() && !letters && pending.entries.empty() && pending.touched.empty() &&
+      !pending.complete_until) {
     return Status::Ok();
   }
   CrashPoint("landing-before-commit");
@@ -360,6 +455,10 @@ Status LandingTask::State::Commit(LandingProgress& progress) {
     return Status::Ok();
   }));
   CrashPoint("landing-after-commit");
+  const LandingPositions positions = PositionsAfter(!new_files.empty());
+  landed.commit_number = positions.commit_number;
+  landed.ledger.resume = positions.resume;
+  rows->KeepFile();
   progress.commits += new_files.empty() ? 0 : 1;
   if (!new_files.empty()) {
     stored_schema = MakeLandingSchema(spec, rows->column_set());
