@@ -166,11 +166,15 @@ CREATE TABLE dataset_retention_kept (
 )
 )sql";
 
+// What a merge took in: the second parent of its transaction.
+constexpr const char* kVersion3 = "ALTER TABLE dataset_transactions ADD COLUMN merged_id INTEGER";
+
 }  // namespace
 
 std::vector<metastore::Migration> Migrations() {
   return {{.room = "dataset", .version = 1, .sql = kVersion1},
-          {.room = "dataset", .version = 2, .sql = kVersion2}};
+          {.room = "dataset", .version = 2, .sql = kVersion2},
+          {.room = "dataset", .version = 3, .sql = kVersion3}};
 }
 
 }  // namespace tarn::dataset

@@ -18,6 +18,7 @@ enum class TokenKind : char {
   kFiles = 'f',
   kIncrement = 'i',
   kCompare = 'c',
+  kTags = 'g',
 };
 
 /// Letters, digits, '-' and '_'. `fields` may hold any bytes.

@@ -24,7 +24,8 @@ namespace {
   "id, uuid, dataset_id, branch_id, type, state, shared, parent_id, depth, jump_id, " \
   "jump_depth, view_start_id, view_start_depth, root, line, ordinal, lineage, "       \
   "base_overwritten, base_removed, file_count, overwritten_count, removed_count, "    \
-  "size_bytes, by_retention, created_at, closed_at, created_by, swept_at"
+  "size_bytes, by_retention, created_at, closed_at, created_by, swept_at, "           \
+  "merged_id"
 
 BranchRow ReadBranch(const SqlRow& row) {
   return {.id = row.Int(0),
@@ -70,6 +71,7 @@ Result<TransactionRow> ReadTransaction(const SqlRow& row) {
                       .created_at = FromMicros(row.Int(24)),
                       .closed_at = std::nullopt,
                       .created_by = std::string(row.Text(26)),
+                      .merged_id = ReadOptionalInt(row, 28),
                       .swept = !row.IsNull(27)};
   if (!row.IsNull(25)) {
     read.closed_at = FromMicros(row.Int(25));

@@ -66,7 +66,8 @@ struct TransactionRow {
   Timestamp created_at{};
   std::optional<Timestamp> closed_at;
   std::string created_by;
-  bool swept = false;  // Retention took its data: its view can no longer be read.
+  std::optional<int64_t> merged_id;  // What a merge took in: its second parent.
+  bool swept = false;                // Retention took its data: its view can no longer be read.
 
   [[nodiscard]] int64_t view_start() const { return view_start_id.value_or(id); }
   /// The lineage without the transaction itself: what is under it.

@@ -13,6 +13,7 @@
 #include "tarn/dataset/file_scan.h"
 #include "tarn/dataset/in_sql.h"
 #include "tarn/dataset/logical_path.h"
+#include "tarn/dataset/merge_rows.h"
 #include "tarn/dataset/rows.h"
 
 namespace tarn::dataset {
@@ -293,6 +294,21 @@ Status PutFiles(SqlTransaction& sql, const DatasetRid& dataset, const Transactio
 }
 
 }  // namespace
+
+Status WriteMergeRows(SqlTransaction& sql, const DatasetRid& dataset, const TransactionRid& rid,
+                      const MergeRows& rows) {
+  TARN_ASSIGN_OR_RETURN(const DatasetRow dataset_row, LoadDataset(sql, dataset));
+  TARN_ASSIGN_OR_RETURN(const TransactionRow row,
+                        LoadForFiles(sql, dataset_row, rid, /*removing=*/false));
+  RowWriter writer(sql, row, rows.now);
+  for (const StoredFile& file : rows.puts) {
+    TARN_RETURN_IF_ERROR(writer.Put(file));
+  }
+  for (const std::string& path : rows.removals) {
+    TARN_RETURN_IF_ERROR(writer.Remove(path));
+  }
+  return SaveCounters(sql, row, writer.counters(), rows.now);
+}
 
 Status DatasetStore::RegisterFiles(SqlTransaction& sql, const DatasetRid& dataset,
                                    const TransactionRid& rid, std::span<const StoredFile> files) {
