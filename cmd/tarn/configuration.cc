@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 # Every key can be overridden by TARN_<KEY> in the environment.
 # listen = "127.0.0.1:8080"
-# warehouse = "file:///srv/tarn/warehouse"   # default: <home>/warehouse
+# warehouse = "file:///srv/tarn/warehouse"   # default: <home>/warehouse; also s3://bucket/prefix
 # memory = "1200MiB"                          # of all large buffers of the process
 # engine_memory = "512MiB"                    # of the embedded engine, part of the above
 # threads = 2
@@ -26,6 +26,13 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 
 # [sources]
 # allow_paths = ["/data/in"]                  # directories that file sources may read
+
+# [stores.lake]                               # how buckets at and below `uri` are talked to
+# uri = "s3://bucket"
+# endpoint = "https://s3.example.net"         # default: Amazon's for the region
+# region = "eu-central-1"
+# access_key_env = "LAKE_KEY"                 # default: AWS_ACCESS_KEY_ID, ~/.aws/credentials
+# secret_key_env = "LAKE_SECRET"
 )toml";
 
 // Texts of all keys, from the file and then the environment.
@@ -58,6 +65,38 @@ Status ReadSources(const toml::table& sources, const std::string& path,
   return Status::Ok();
 }
 
+// [stores.NAME]
+Status ReadStores(const toml::table& stores, const std::string& path,
+                  Configuration& configuration) {
+  for (const auto& [name, value] : stores) {
+    const toml::table* keys = value.as_table();
+    const auto bad = [&path, store = std::string(name.str())](const toml::node& node,
+                                                              std::string_view what) {
+      return Status::InvalidArgument(
+          fmt::format("{}: line {}: stores.{}: {}", path, node.source().begin.line, store, what));
+    };
+    if (keys == nullptr) {
+      return bad(value, "expected a table [stores.NAME]");
+    }
+    storage::StoreSettings store{.name = std::string(name.str()), .uri = {}, .options = {}};
+    for (const auto& [key, option] : *keys) {
+      std::string text;
+      if (option.is_string()) {
+        text = option.value_or<std::string>("");
+      } else if (option.is_boolean()) {
+        text = option.value_or(false) ? "true" : "false";
+      } else if (option.is_integer()) {
+        text = std::to_string(option.value_or<int64_t>(0));
+      } else {
+        return bad(option, std::string(key.str()) + " must be a text, a number, true or false");
+      }
+      (key.str() == "uri" ? store.uri : store.options[std::string(key.str())]) = text;
+    }
+    configuration.stores.push_back(std::move(store));
+  }
+  return Status::Ok();
+}
+
 Status ReadFile(const std::string& path, Texts& texts, Configuration& configuration) {
   toml::table table;
   try {
@@ -70,6 +109,8 @@ Status ReadFile(const std::string& path, Texts& texts, Configuration& configurat
     const std::string name(key.str());
     if (name == "sources" && value.is_table()) {
       TARN_RETURN_IF_ERROR(ReadSources(*value.as_table(), path, configuration));
+    } else if (name == "stores" && value.is_table()) {
+      TARN_RETURN_IF_ERROR(ReadStores(*value.as_table(), path, configuration));
     } else if (!kKeys.contains(name)) {
       return Status::InvalidArgument(
           fmt::format("{}: line {}: unknown key {}", path, value.source().begin.line, name));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tarn/base/status.h"
+#include "tarn/storage/store_opener.h"
 
 namespace tarn {
 
@@ -20,6 +21,8 @@ struct Configuration {
   int workers = 32;                             // workers / TARN_WORKERS: requests handled at once.
   // sources.allow_paths; absent = any path when listening on loopback, none otherwise.
   std::optional<std::vector<std::string>> allow_paths;
+  // [stores.NAME]: how buckets are talked to.
+  std::vector<storage::StoreSettings> stores;
 };
 
 struct ConfigurationFiles {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include <arrow/compute/initialize.h>
@@ -33,13 +34,14 @@
 #include "tarn/server/metrics.h"
 #include "tarn/server/native/native_routes.h"
 #include "tarn/server/router.h"
-#include "tarn/storage/local_store.h"
 #include "tarn/storage/object_key.h"
+#include "tarn/storage/store_opener.h"
 #include "tarn/task/control.h"
 #include "tarn/tree/lookup.h"
 #include "tarn/tree/tree.h"
 
 #include "cmd/tarn/configuration.h"
+#include "cmd/tarn/engine_store.h"
 
 namespace tarn {
 
@@ -137,6 +139,7 @@ class Process {
 
  private:
   Status OpenMetastore();
+  Status OpenWarehouse(engine::EngineOptions& engine_options);
   void OpenUpkeep();
   Result<access::Principal> Authenticate(std::string_view token);
 
@@ -148,9 +151,11 @@ class Process {
   access::Tokens tokens_{uuids_, clock_};
   access::Authorizer authorizer_{clock_};
   std::unique_ptr<metastore::SqliteDatabase> database_;
-  std::unique_ptr<storage::LocalStore> warehouse_;
+  SystemSleeper sleeper_;
+  std::unique_ptr<storage::ObjectStore> warehouse_;
   std::unique_ptr<MemoryBudget> budget_;
   std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<EngineStore> engine_store_;
   std::unique_ptr<dataset::DatasetStore> datasets_;
   std::unique_ptr<catalog::Catalog> catalog_;
   std::unique_ptr<task::Control> control_;
@@ -177,22 +182,40 @@ Status Process::OpenMetastore() {
   return Status::Ok();
 }
 
+Status Process::OpenWarehouse(engine::EngineOptions& engine_options) {
+  const auto environment = [](const std::string& name) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): tarn never sets its environment while threads run.
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  TARN_ASSIGN_OR_RETURN(
+      const storage::StoreOpener opener,
+      storage::StoreOpener::Make(configuration_.stores, environment, {clock_, sleeper_}));
+  const std::string uri =
+      configuration_.warehouse.empty() ? options_.home + "/warehouse" : configuration_.warehouse;
+  TARN_ASSIGN_OR_RETURN(warehouse_, opener.Open(uri, storage::StoreAccess::kReadWrite));
+  if (!warehouse_->capabilities().put_if_absent) {
+    return Status::FailedPrecondition(warehouse_->base_uri() +
+                                      " has no conditional writes, which a warehouse needs");
+  }
+  TARN_RETURN_IF_ERROR(AllowStore(*warehouse_, engine_options));
+  TARN_ASSIGN_OR_RETURN(engine_, engine::Engine::Open(engine_options));
+  if (!warehouse_->base_uri().starts_with("file:")) {
+    TARN_ASSIGN_OR_RETURN(const storage::s3::S3Options bucket, opener.BucketOptions(uri));
+    TARN_ASSIGN_OR_RETURN(engine_store_, EngineStore::Open(*engine_, bucket, clock_));
+  }
+  return Status::Ok();
+}
+
 Status Process::Open(const Address& address) {
   TARN_RETURN_IF_ERROR(arrow::compute::Initialize());
   TARN_RETURN_IF_ERROR(OpenMetastore());
-  std::string root = options_.home + "/warehouse";
-  if (!configuration_.warehouse.empty()) {
-    TARN_ASSIGN_OR_RETURN(root, storage::PathOfFileUri(configuration_.warehouse));
-  }
-  TARN_ASSIGN_OR_RETURN(warehouse_, storage::LocalStore::Open({.root = root}));
   budget_ = std::make_unique<MemoryBudget>(configuration_.memory_bytes);
   engine::EngineOptions engine_options;
   engine_options.memory_limit_bytes = configuration_.engine_memory_bytes;
   engine_options.threads = configuration_.threads;
   engine_options.temp_directory = options_.home + "/spill";
-  engine_options.allowed_directories = {warehouse_->root_path() + "/",
-                                        warehouse_->base_uri() + "/"};
-  TARN_ASSIGN_OR_RETURN(engine_, engine::Engine::Open(engine_options));
+  TARN_RETURN_IF_ERROR(OpenWarehouse(engine_options));
   datasets_ = std::make_unique<dataset::DatasetStore>(*database_, clock_, uuids_);
   OpenUpkeep();
   catalog_ = std::make_unique<catalog::Catalog>(
