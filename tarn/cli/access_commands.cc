@@ -83,6 +83,15 @@ void AddAccessCommands(CLI::App& app, CommandContext& context) {
     };
   });
   AddTokenCommands(app, context, options);
+  CLI::App* const project = app.add_subcommand("project", "projects");
+  project->require_subcommand(1);
+  CLI::App* const projects = project->add_subcommand("list", "list projects");
+  projects->callback([&context] {
+    context.action = [&context] {
+      return CallAndShow(context, "GET", "/tarn/v1/resources?type=project", json(),
+                         {"name", "path", "rid"});
+    };
+  });
 }
 
 }  // namespace tarn::cli

@@ -192,5 +192,62 @@ TEST(CommandLineTest, RunOnceFollowsToTheEnd) {
   EXPECT_EQ(RunCommand({"run", file + ".none"}).exit_code, kExitUsage);
 }
 
+TEST(CommandLineTest, VariablesGoBesideTheFile) {
+  ScriptedServer server(
+      [](const SeenRequest&) { return ScriptedAnswer{.body = R"({"valid":true,"name":"p"})"}; });
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "p.yaml").string();
+  const std::string yaml = "pipeline: p\nsources: {in: {uri: \"${TARN_TEST_A}/${TARN_TEST_B}\"}}\n";
+  std::ofstream(file) << yaml;
+  ::setenv("TARN_TEST_A", "se\"cret", 1);
+  ::unsetenv("TARN_TEST_B");
+  EXPECT_EQ(RunCommand({"--url", server.url(), "pipeline", "validate", file}).exit_code, 0);
+  ::unsetenv("TARN_TEST_A");
+  const json sent = json::parse(server.seen()[0].body);
+  EXPECT_EQ(sent["yaml"], yaml);
+  EXPECT_EQ(sent["variables"], json({{"TARN_TEST_A", "se\"cret"}}));
+  EXPECT_EQ(RunCommand({"--url", server.url(), "pipeline", "validate", file}).exit_code, 0);
+  EXPECT_EQ(server.seen()[1].body, yaml);
+}
+
+TEST(CommandLineTest, ARunThatTheServerGaveUpIsTransient) {
+  ScriptedServer server([&](const SeenRequest& request) {
+    if (request.target == "/tarn/v1/pipelines") {
+      return ScriptedAnswer{.body = R"({"name":"p"})"};
+    }
+    if (request.method == "POST") {
+      return ScriptedAnswer{.body = R"({"runId":"r1"})"};
+    }
+    return ScriptedAnswer{.body = R"({"state":"FAILED","error":{"task":null,"name":"Stopping",
+                                      "code":"Unavailable","message":"the server stops"}})"};
+  });
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "p.yaml").string();
+  std::ofstream(file) << "pipeline: p\n";
+  const Outcome outcome = RunCommand({"--url", server.url(), "run", file, "--once"});
+  EXPECT_EQ(outcome.exit_code, kExitTransient);
+  EXPECT_EQ(outcome.err, "tarn: run: the server stops (Stopping)\n");
+}
+
+TEST(CommandLineTest, StatusIsATableWithNotes) {
+  ScriptedServer server([](const SeenRequest&) {
+    return ScriptedAnswer{.body = R"({"tasks":[{"task":"p.t","state":"RUNNING","lag_seconds":1.26,
+        "last_error":"gone","warnings":[{"code":"overwritten","object":"/a","at":"now"}]}]})"};
+  });
+  const Outcome text = RunCommand({"--url", server.url(), "status"});
+  EXPECT_THAT(text.out, testing::HasSubstr("1.3"));
+  EXPECT_THAT(text.out, testing::HasSubstr("\np.t: gone\np.t: overwritten /a (now)\n"));
+  EXPECT_EQ(
+      json::parse(
+          RunCommand({"--url", server.url(), "status", "--json"}).out)["tasks"][0]["lag_seconds"],
+      1.26);
+}
+
+TEST(CommandLineTest, TheSchemaNeedsNoServer) {
+  const Outcome outcome = RunCommand({"--url", "http://127.0.0.1:1", "pipeline", "schema"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(json::parse(outcome.out).contains("$defs"));
+}
+
 }  // namespace
 }  // namespace tarn::cli

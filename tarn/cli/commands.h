@@ -49,7 +49,7 @@ void AddRunCommand(CLI::App& app, CommandContext& context);
 void AddStatusCommand(CLI::App& app, CommandContext& context);
 void AddTableCommands(CLI::App& app, CommandContext& context);
 void AddViewCommands(CLI::App& app, CommandContext& context);
-void AddAccessCommands(CLI::App& app, CommandContext& context);  // user, token
+void AddAccessCommands(CLI::App& app, CommandContext& context);  // user, token, project
 void AddVersionCommand(CLI::App& app, CommandContext& context);
 
 /// RID of a resource given as "ri.…" or as "PROJECT/FOLDER/NAME" (a leading slash starts at the

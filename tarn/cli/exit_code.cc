@@ -21,6 +21,7 @@ int ExitCodeOf(const Status& status) {
     case ErrorCode::kResourceExhausted:
     case ErrorCode::kUnavailable:
     case ErrorCode::kDeadlineExceeded:
+    case ErrorCode::kCommitStateUnknown:
       return kExitTransient;
     case ErrorCode::kUnauthenticated:
     case ErrorCode::kPermissionDenied:
@@ -28,7 +29,6 @@ int ExitCodeOf(const Status& status) {
     case ErrorCode::kInvalidArgument:
     case ErrorCode::kFailedPrecondition:
     case ErrorCode::kUnimplemented:
-    case ErrorCode::kCommitStateUnknown:
     case ErrorCode::kCancelled:
     case ErrorCode::kCorruption:
     case ErrorCode::kInternal:

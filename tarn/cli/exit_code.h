@@ -13,7 +13,8 @@ inline constexpr int kExitConflict = 4;
 inline constexpr int kExitTransient = 5;
 inline constexpr int kExitDenied = 6;
 
-/// 0 ok, 2 usage, 3 not found, 4 conflict (also already exists), 5 transient, 6 denied, 1 other.
+/// 0 ok, 2 usage, 3 not found, 4 conflict (also already exists), 5 transient (also when the outcome
+/// of a change is not known: look before you repeat it), 6 denied, 1 other.
 /// A kInvalidArgument with reason "Usage" is wrong use of the command itself.
 int ExitCodeOf(const Status& status);
 

@@ -18,7 +18,7 @@ TEST(ExitCodeTest, FollowsTheTable) {
   EXPECT_EQ(ExitCodeOf(Status(ErrorCode::kUnauthenticated, "x")), 6);
   EXPECT_EQ(ExitCodeOf(Status::InvalidArgument("x")), 1);
   EXPECT_EQ(ExitCodeOf(Status::Internal("x")), 1);
-  EXPECT_EQ(ExitCodeOf(Status(ErrorCode::kCommitStateUnknown, "x")), 1);
+  EXPECT_EQ(ExitCodeOf(Status(ErrorCode::kCommitStateUnknown, "x")), 5);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/commands.h"
+#include "tarn/cli/csv_text.h"
+#include "tarn/cli/pipeline_file.h"
+#include "tarn/pipeline/pipeline_schema.h"
 
 namespace tarn::cli {
 
@@ -13,40 +16,64 @@ struct PipelineOptions {
   std::string file;
   std::string name;
   std::string landing;
+  int64_t rows = 20;
 };
 
-/// Sends a pipeline file as it is; line and column of failures stay those of the file.
 Status SendFile(CommandContext& context, const std::string& target, const std::string& path,
                 const std::vector<std::string>& columns) {
-  TARN_ASSIGN_OR_RETURN(HttpCall call, [&]() -> Result<HttpCall> {
-    HttpCall made;
-    made.method = "POST";
-    made.target = target;
-    made.headers = {{"Content-Type", "application/yaml"}, {"Accept", "application/json"}};
-    TARN_ASSIGN_OR_RETURN(made.body, ReadLocalFile(path));
-    return made;
-  }());
-  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
-  const Result<HttpAnswer> answer = client->Send(call);
-  if (!answer.ok()) {
-    return answer.status().WithContext(path);
-  }
-  return ShowDocument(
-      context, answer->body.empty() ? json::object() : json::parse(answer->body, nullptr, false),
-      columns);
+  TARN_ASSIGN_OR_RETURN(const json document, SendPipelineFile(context, target, path));
+  return ShowDocument(context, document, columns);
 }
 
 std::string PipelineTarget(const std::string& name) {
   return "/tarn/v1/pipelines/" + EncodeUrl(name);
 }
 
-Status Export(CommandContext& context, const std::string& target) {
+// The file as it was applied; with --json {"name", "yaml"}.
+Status Export(CommandContext& context, const std::string& name) {
   HttpCall call;
-  call.target = target;
+  call.target = PipelineTarget(name) + ":export";
   call.headers = {{"Accept", "application/yaml, application/json"}};
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   TARN_ASSIGN_OR_RETURN(const HttpAnswer answer, client->Send(call));
-  return context.Out().Raw(answer.body);
+  return context.Out().Show(json{{"name", name}, {"yaml", answer.body}}, answer.body);
+}
+
+// What would be read, and why not the rest, in one table for people.
+Status PreviewLanding(CommandContext& context, const PipelineOptions& options) {
+  TARN_ASSIGN_OR_RETURN(
+      const json document,
+      SendPipelineFile(context,
+                       WithQuery("/tarn/v1/landing:preview", {{"landing", options.landing}}),
+                       options.file));
+  json rows = json::array();
+  for (const char* part : {"included", "excluded"}) {
+    for (json row : document.value(part, json::array())) {
+      row["read"] = part == std::string("included") ? "yes" : "no";
+      rows.push_back(std::move(row));
+    }
+  }
+  return context.Out().Show(document,
+                            TableOf(rows, {"read", "landing", "path", "size", "date", "reason"}));
+}
+
+// Numbers go through as they came: a JSON library would round them.
+Status SampleLanding(CommandContext& context, const PipelineOptions& options) {
+  const std::string target =
+      WithQuery("/tarn/v1/landing:sample",
+                {{"landing", options.landing}, {"rows", std::to_string(options.rows)}});
+  TARN_ASSIGN_OR_RETURN(HttpCall call, MakePipelineCall(target, options.file));
+  call.headers.back() = {"Accept", context.json ? "application/json" : "text/csv"};
+  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
+  const Result<HttpAnswer> answer = client->Send(call);
+  if (!answer.ok()) {
+    return answer.status().WithContext(options.file);
+  }
+  if (context.json) {
+    return context.Out().Raw(answer->body + "\n");
+  }
+  TARN_ASSIGN_OR_RETURN(const Table table, ParseCsv(answer->body));
+  return context.Out().Raw(FormatTable(table));
 }
 
 using PipelineCommand = Status (*)(CommandContext&, const PipelineOptions&);
@@ -63,16 +90,25 @@ CLI::App* Add(CLI::App& parent, CommandContext& context, const std::string& name
 
 void AddLandingCommands(CLI::App& app, CommandContext& context,
                         const std::shared_ptr<PipelineOptions>& options) {
-  CLI::App* const landing = app.add_subcommand("landing", "what a landing would read");
+  CLI::App* const landing = app.add_subcommand("landing", "what a landing task would read");
   landing->require_subcommand(1);
-  CLI::App* const preview =
-      Add(*landing, context, "preview", "list the files that match", options,
-          [](CommandContext& c, const PipelineOptions& o) {
-            return SendFile(c, WithQuery("/tarn/v1/landing:preview", {{"landing", o.landing}}),
+  CLI::App* const sample =
+      Add(*landing, context, "sample", "the first rows as they would land", options, SampleLanding);
+  sample->add_option("--rows", options->rows, "at most so many rows");
+  const std::vector<CLI::App*> with_file = {
+      Add(*landing, context, "preview", "the files that a run would read, and why not the others",
+          options, PreviewLanding),
+      sample,
+      Add(*landing, context, "replay-rejected", "land dead letters again (not in this version)",
+          options, [](CommandContext& c, const PipelineOptions& o) {
+            return SendFile(c,
+                            WithQuery("/tarn/v1/landing:replayRejected", {{"landing", o.landing}}),
                             o.file, {});
-          });
-  preview->add_option("file", options->file, "pipeline file")->required();
-  preview->add_option("landing", options->landing, "name of the landing");
+          })};
+  for (CLI::App* const sub : with_file) {
+    sub->add_option("file", options->file, "pipeline file; - for standard input")->required();
+    sub->add_option("landing", options->landing, "name of the landing task");
+  }
 }
 
 }  // namespace
@@ -93,7 +129,9 @@ void AddPipelineCommands(CLI::App& app, CommandContext& context) {
           }),
       Add(*pipeline, context, "apply", "make the server's pipeline as in the file", options,
           [](CommandContext& c, const PipelineOptions& o) {
-            return SendFile(c, "/tarn/v1/pipelines", o.file, {});
+            TARN_ASSIGN_OR_RETURN(const json document,
+                                  SendPipelineFile(c, "/tarn/v1/pipelines", o.file));
+            return ShowWithTasks(c, document);
           })};
   for (CLI::App* const sub : with_file) {
     sub->add_option("file", options->file, "pipeline file; - for standard input")->required();
@@ -105,22 +143,22 @@ void AddPipelineCommands(CLI::App& app, CommandContext& context) {
   const std::vector<CLI::App*> with_name = {
       Add(*pipeline, context, "show", "show a pipeline and its tasks", options,
           [](CommandContext& c, const PipelineOptions& o) {
-            return CallAndShow(c, "GET", PipelineTarget(o.name), json(), {});
+            TARN_ASSIGN_OR_RETURN(HttpClient * client, c.Client());
+            TARN_ASSIGN_OR_RETURN(const json document, client->GetJson(PipelineTarget(o.name)));
+            return ShowWithTasks(c, document);
           }),
       Add(*pipeline, context, "delete", "delete a pipeline; its data stays", options,
           [](CommandContext& c, const PipelineOptions& o) {
             return CallAndShow(c, "DELETE", PipelineTarget(o.name), json(), {});
           }),
       Add(*pipeline, context, "export", "print the pipeline file", options,
-          [](CommandContext& c, const PipelineOptions& o) {
-            return Export(c, PipelineTarget(o.name) + ":export");
-          })};
+          [](CommandContext& c, const PipelineOptions& o) { return Export(c, o.name); })};
   for (CLI::App* const sub : with_name) {
     sub->add_option("name", options->name, "name of the pipeline")->required();
   }
   Add(*pipeline, context, "schema", "print the JSON schema of pipeline files", options,
       [](CommandContext& c, const PipelineOptions&) {
-        return Export(c, "/tarn/v1/pipelines:schema");
+        return c.Out().Raw(pipeline::PipelineSchema());  // It is JSON anyhow.
       });
   AddLandingCommands(app, context, options);
 }

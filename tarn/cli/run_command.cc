@@ -1,4 +1,6 @@
 #include <chrono>
+#include <cstdio>
+#include <map>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -6,6 +8,7 @@
 
 #include "tarn/cli/commands.h"
 #include "tarn/cli/exit_code.h"
+#include "tarn/cli/pipeline_file.h"
 
 namespace tarn::cli {
 
@@ -20,13 +23,34 @@ struct RunOptions {
   bool once = false;
 };
 
-/// The failure of a run, or of one of its tasks, as the server tells it.
+std::string TextIn(const json& object, const char* name, const char* otherwise) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+/// The failure of a run, or of one of its tasks, as the server tells it. A task that failed is
+/// always exit code 1; a run that the server gave up because it stops is transient.
 Status FailureOf(const json& state) {
-  const json error = state.value("error", json::object());
-  const json& told = error.is_object() ? error : json::object();
-  return Status::Internal(told.value("task", "run") + std::string(": ") +
-                          told.value("message", "failed without a reason"))
-      .WithReason(told.value("name", "TaskFailed"));
+  const auto found = state.find("error");
+  const json told = found != state.end() && found->is_object() ? *found : json::object();
+  const std::string task = TextIn(told, "task", "");
+  const std::string message =
+      (task.empty() ? "run" : task) + ": " + TextIn(told, "message", "failed without a reason");
+  const bool gave_up = task.empty() && TextIn(told, "code", "") == "Unavailable";
+  return Status(gave_up ? ErrorCode::kUnavailable : ErrorCode::kInternal, message)
+      .WithReason(TextIn(told, "name", "TaskFailed"));
+}
+
+/// Tells errors of tasks that are tried again, each once.
+void TellErrors(const json& state, std::map<std::string, std::string>& told) {
+  for (const json& task : state.value("tasks", json::array())) {
+    const std::string name = task.is_object() ? TextIn(task, "task", "") : "";
+    const std::string error = task.is_object() ? TextIn(task, "last_error", "") : "";
+    if (error != told[name] && !error.empty()) {
+      std::fputs(("tarn: " + EscapeForTerminal(name + ": " + error) + "\n").c_str(), stderr);
+    }
+    told[name] = error;
+  }
 }
 
 /// Follows a run until it ends. Polling only reads, so a server that is away for a moment is
@@ -34,6 +58,7 @@ Status FailureOf(const json& state) {
 Status Follow(CommandContext& context, const std::string& run_id) {
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   int failures = 0;
+  std::map<std::string, std::string> told;
   for (;;) {
     const Result<json> state = client->GetJson("/tarn/v1/runs/" + EncodeUrl(run_id));
     if (!state.ok()) {
@@ -44,10 +69,13 @@ Status Follow(CommandContext& context, const std::string& run_id) {
       failures = 0;
       const std::string name = state->value("state", "");
       if (name == "SUCCEEDED") {
-        return ShowDocument(context, *state, {});
+        return ShowWithTasks(context, *state);
       }
       if (name != "RUNNING") {
         return FailureOf(*state);
+      }
+      if (!context.json) {
+        TellErrors(*state, told);
       }
     }
     std::this_thread::sleep_for(kPollInterval);
@@ -55,17 +83,9 @@ Status Follow(CommandContext& context, const std::string& run_id) {
 }
 
 Status RunFile(CommandContext& context, const RunOptions& options) {
-  HttpCall call;
-  call.method = "POST";
-  call.target = "/tarn/v1/pipelines";
-  call.headers = {{"Content-Type", "application/yaml"}, {"Accept", "application/json"}};
-  TARN_ASSIGN_OR_RETURN(call.body, ReadLocalFile(options.file));
+  TARN_ASSIGN_OR_RETURN(const json pipeline,
+                        SendPipelineFile(context, "/tarn/v1/pipelines", options.file));
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
-  const Result<HttpAnswer> applied = client->Send(call);
-  if (!applied.ok()) {
-    return applied.status().WithContext(options.file);
-  }
-  const json pipeline = json::parse(applied->body, nullptr, false);
   const std::string name = pipeline.is_object() ? pipeline.value("name", "") : "";
   if (name.empty()) {
     return Status::Internal(options.file + ": the server's answer has no pipeline name");

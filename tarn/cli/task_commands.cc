@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/commands.h"
+#include "tarn/cli/pipeline_file.h"
 
 namespace tarn::cli {
 
@@ -21,10 +22,6 @@ std::string TaskTarget(const TaskOptions& options, std::string_view verb) {
   return "/tarn/v1/tasks/" + EncodeUrl(options.task) + std::string(verb);
 }
 
-const std::vector<std::string> kStatusColumns = {"task",      "kind",        "state",
-                                                 "rows_in",   "rows_out",    "rejected",
-                                                 "unapplied", "lag_seconds", "last_error"};
-
 }  // namespace
 
 void AddTaskCommands(CLI::App& app, CommandContext& context) {
@@ -39,11 +36,11 @@ void AddTaskCommands(CLI::App& app, CommandContext& context) {
     return sub;
   };
   const std::pair<const char*, const char*> verbs[] = {
-      {"prepare", "make the task's outputs"},
+      {"prepare", "make what the task needs, check its table and mapping"},
       {"start", "run the task until it is stopped"},
-      {"stop", "stop the task after its current step"},
+      {"stop", "stop the task at its next commit"},
       {"apply", "merge what has been landed now"},
-      {"recreate", "drop and make the task's outputs again"}};
+      {"recreate", "drop the task's table and make it again from all that has landed"}};
   for (const auto& [verb, help] : verbs) {
     add(verb, help, [&context, options, verb = std::string(verb)] {
       return CallAndShow(context, "POST", TaskTarget(*options, ":" + verb), json::object(), {});
@@ -83,8 +80,7 @@ void AddStatusCommand(CLI::App& app, CommandContext& context) {
     context.action = [&context]() -> Status {
       TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
       TARN_ASSIGN_OR_RETURN(const json document, client->GetJson("/tarn/v1/status"));
-      return context.Out().Show(document,
-                                TableOf(document.value("tasks", json::array()), kStatusColumns));
+      return context.Out().Show(document, FormatTasks(document.value("tasks", json::array())));
     };
   });
 }

@@ -1,0 +1,94 @@
+#include "tarn/cli/pipeline_file.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tarn/pipeline/variables.h"
+
+namespace tarn::cli {
+
+using nlohmann::json;
+
+Result<HttpCall> MakePipelineCall(const std::string& target, const std::string& path) {
+  HttpCall call;
+  call.method = "POST";
+  call.target = target;
+  TARN_ASSIGN_OR_RETURN(const std::string yaml, ReadLocalFile(path));
+  json variables = json::object();
+  // What is no YAML has no variables: the server says what is wrong with it.
+  const Result<std::vector<std::string>> names = pipeline::ListVariables(yaml);
+  if (names.ok()) {
+    for (const std::string& name : *names) {
+      if (const char* value = std::getenv(name.c_str())) {
+        variables[name] = value;
+      }
+    }
+  }
+  if (variables.empty()) {
+    call.headers = {{"Content-Type", "application/yaml"}, {"Accept", "application/json"}};
+    call.body = yaml;
+  } else {
+    call.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}};
+    call.body = json{{"yaml", yaml}, {"variables", std::move(variables)}}.dump(
+        -1, ' ', false, json::error_handler_t::replace);
+  }
+  return call;
+}
+
+Result<json> SendPipelineFile(CommandContext& context, const std::string& target,
+                              const std::string& path) {
+  TARN_ASSIGN_OR_RETURN(const HttpCall call, MakePipelineCall(target, path));
+  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
+  const Result<HttpAnswer> answer = client->Send(call);
+  if (!answer.ok()) {
+    return answer.status().WithContext(path);
+  }
+  json document = answer->body.empty() ? json::object() : json::parse(answer->body, nullptr, false);
+  if (document.is_discarded()) {
+    return Status::Internal(path + ": the server's answer is no JSON");
+  }
+  return document;
+}
+
+std::string FormatTasks(const json& tasks) {
+  static const std::vector<std::string> kColumns = {
+      "task",     "kind",      "state",    "rows_in",     "rows_out",
+      "rejected", "unapplied", "lag_rows", "lag_seconds", "data_updated_to"};
+  json rows = json::array();
+  std::string notes;
+  for (const json& task : tasks) {
+    if (!task.is_object()) {
+      continue;
+    }
+    json row = task;
+    if (task.contains("lag_seconds") && task["lag_seconds"].is_number()) {
+      row["lag_seconds"] = fmt::format("{:.1f}", task["lag_seconds"].get<double>());
+    }
+    const std::string name = task.value("task", "");
+    if (task.contains("last_error") && task["last_error"].is_string()) {
+      notes += EscapeForTerminal(name + ": " + task["last_error"].get<std::string>()) + "\n";
+    }
+    for (const json& warning : task.value("warnings", json::array())) {
+      notes +=
+          EscapeForTerminal(fmt::format("{}: {} {} ({})", name, warning.value("code", ""),
+                                        warning.value("object", ""), warning.value("at", ""))) +
+          "\n";
+    }
+    rows.push_back(std::move(row));
+  }
+  return FormatTable(TableOf(rows, kColumns)) + notes;
+}
+
+Status ShowWithTasks(CommandContext& context, const json& document) {
+  if (!document.is_object() || !document.contains("tasks") || !document["tasks"].is_array()) {
+    return ShowDocument(context, document, {});
+  }
+  json fields = document;
+  fields.erase("tasks");
+  return context.Out().Show(document,
+                            FormatTable(FieldsOf(fields)) + "\n" + FormatTasks(document["tasks"]));
+}
+
+}  // namespace tarn::cli
