@@ -1,0 +1,419 @@
+"""Operating pipelines: status, single tasks, plans, variables, stopping, privacy."""
+
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from server import CommandFailed, Server, binary
+
+PIPELINE = """\
+pipeline: p
+sources:
+  in: {{type: files, uri: "{uri}"}}
+landing:
+  events:
+    source: in
+    paths: ["*.jsonl"]
+    poll: 200ms
+    commit: {{interval: 200ms}}
+transform:
+  orders:
+    from: events
+    key: [id]
+"""
+
+
+def write_lines(path, records):
+    part = path.with_suffix(".part")
+    part.write_text("".join(json.dumps(record) + "\n" for record in records))
+    part.rename(path)
+
+
+@pytest.fixture
+def place(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE.format(uri=folder.as_uri()))
+    return folder, file
+
+
+def tasks_of(server):
+    return {task["task"]: task for task in server.json("status")["tasks"]}
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.1)
+    raise AssertionError("it did not happen in time")
+
+
+def follow(server, file):
+    """`tarn run` in the background; the pipeline goes on when it is killed."""
+    return subprocess.Popen(
+        [binary(), "run", str(file), "--url", server.url, "--home", str(server.home)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def metrics_of(server):
+    with urllib.request.urlopen(server.url + "/metrics") as answer:
+        return answer.read().decode()
+
+
+def test_status_and_metrics_after_a_run(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}, {"id": 2}, {"id": 1}])
+    (folder / "2.jsonl").write_text('{"id": 3}\n{"id": \n')
+    os.utime(folder / "1.jsonl", (1_700_000_000, 1_700_000_000))
+    os.utime(folder / "2.jsonl", (1_700_000_100, 1_700_000_100))
+    shown = server.run("run", str(file), "--once")
+    assert "{" not in shown and "p.orders" in shown and "rows_out" in shown
+    tasks = tasks_of(server)
+    landing, transform = tasks["p.events"], tasks["p.orders"]
+    assert (landing["state"], transform["state"]) == ("STOPPED", "STOPPED")
+    assert (landing["rows_in"], landing["rows_out"], landing["rejected"]) == (5, 4, 1)
+    assert (transform["rows_in"], transform["rows_out"], transform["unapplied"]) == (4, 4, 0)
+    for task in (landing, transform):
+        assert task["lag_rows"] == 0 and task["lag_seconds"] == 0 and task["last_error"] is None
+        assert task["data_updated_to"].startswith("2023-11-14T22:15:00")
+        assert task["last_commit"] is not None
+    assert transform["last_apply"] is not None and transform["counts"]["applies"] == 1
+    text = metrics_of(server)
+    labels = 'pipeline="p",task="orders",kind="transform"'
+    assert f"tarn_task_rows_out_total{{{labels}}} 4\n" in text
+    assert f"tarn_task_applies_total{{{labels}}} 1\n" in text
+    assert f'tarn_task_state{{{labels},state="STOPPED"}} 1\n' in text
+    assert re.search(r"tarn_task_rows_rejected_total\{[^}]*events[^}]*\} 1\n", text)
+    assert re.search(r"tarn_task_last_commit_timestamp_seconds\{[^}]*\} 1[0-9.]{9,}\n", text)
+    assert text.count("# TYPE tarn_task_lag_seconds gauge\n") == 1
+
+
+def test_an_overwritten_file_is_a_warning(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "1.jsonl", [{"id": 1}, {"id": 2}])
+    server.run("run", str(file), "--once")
+    warnings = tasks_of(server)["p.events"]["warnings"]
+    assert [(warning["code"], warning["object"].endswith("/1.jsonl")) for warning in warnings] == [
+        ("overwritten", True)]
+    assert "overwritten" in server.run("status")
+
+
+def test_one_task_stops_alone_and_lags(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    running = follow(server, file)
+    try:
+        wait_for(lambda: tasks_of(server).get("p.orders", {}).get("rows_out") == 1)
+        assert server.json("task", "stop", "p.orders")["state"] == "STOPPED"
+        write_lines(folder / "2.jsonl", [{"id": n} for n in range(2, 7)])
+        tasks = wait_for(lambda: (now := tasks_of(server))["p.orders"]["lag_rows"] == 5 and now)
+        assert tasks["p.events"]["state"] == "RUNNING" and tasks["p.events"]["lag_rows"] == 0
+        assert wait_for(lambda: tasks_of(server)["p.orders"]["lag_seconds"] > 0)
+        assert running.poll() is None
+        server.stop()
+        server.start()  # What was stopped stays so.
+        wait_for(lambda: tasks_of(server)["p.events"]["state"] == "RUNNING")
+        assert tasks_of(server)["p.orders"]["state"] == "STOPPED"
+        server.run("task", "start", "p.orders")
+        tasks = wait_for(lambda: (now := tasks_of(server))["p.orders"]["lag_rows"] == 0 and now)
+        assert tasks["p.orders"]["lag_seconds"] == 0
+        with pytest.raises(CommandFailed) as failure:
+            server.run("task", "stop", "p.nothing")
+        assert failure.value.code == 3
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_a_source_that_goes_away_comes_back(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    running = follow(server, file)
+    try:
+        wait_for(lambda: tasks_of(server).get("p.orders", {}).get("rows_out") == 1)
+        away = folder.with_name("away")
+        folder.rename(away)
+        task = wait_for(lambda: (now := tasks_of(server)["p.events"])["last_error"] and now)
+        assert str(folder) in task["last_error"] and task["state"] == "RUNNING"
+        time.sleep(1)  # Attempts to open it fail, too.
+        assert tasks_of(server)["p.events"]["state"] == "RUNNING"
+        away.rename(folder)
+        write_lines(folder / "2.jsonl", [{"id": 2}])
+        wait_for(lambda: tasks_of(server)["p.orders"]["rows_out"] == 2)
+        assert tasks_of(server)["p.events"]["last_error"] is None
+        assert running.poll() is None
+    finally:
+        running.kill()
+        errors = running.communicate()[1]
+    assert "p.events: " in errors and str(folder) in errors
+
+
+def test_an_old_error_does_not_end_a_later_run(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    good = file.read_text()
+    file.write_text(good.replace("key: [id]", "key: [nothing]"))
+    failed = follow(server, file)
+    output, errors = failed.communicate(timeout=60)
+    assert failed.returncode == 1 and errors.splitlines()[-1].startswith("tarn: p.orders: "), errors
+    assert tasks_of(server)["p.orders"]["state"] == "ERROR"
+    file.write_text(good)
+    running = follow(server, file)
+    try:
+        wait_for(lambda: tasks_of(server)["p.orders"]["rows_out"] == 1)
+        time.sleep(1)
+        assert running.poll() is None
+    finally:
+        running.kill()
+        running.communicate()
+
+
+def test_the_task_to_blame_is_named(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    file.write_text(file.read_text().replace("key: [id]", "key: [nothing]"))
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once", "--json")
+    assert failure.value.code == 1
+    assert json.loads(failure.value.errors)["error"]["message"].startswith("p.orders: ")
+
+
+def test_recreate_evaluates_everything_again(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1, "n": 5}, {"id": 2, "n": 6}])
+    server.run("run", str(file), "--once")
+    first = server.sql("SELECT id, n FROM orders.orders ORDER BY id")
+    file.write_text(file.read_text().replace("key: [id]", "key: [n]"))
+    plan = {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+    assert plan["p.orders"]["refused"] and "recreate p.orders" in plan["p.orders"]["effect"]
+    with pytest.raises(CommandFailed):
+        server.run("run", str(file), "--once")
+    server.run("task", "recreate", "p.orders")
+    server.run("run", str(file), "--once")
+    assert server.sql("SELECT id, n FROM orders.orders ORDER BY id") == first
+    assert tasks_of(server)["p.orders"]["rows_in"] == 2
+    for task, code in (("p.events", 1), ("p.nothing", 3)):
+        with pytest.raises(CommandFailed) as failure:
+            server.run("task", "recreate", task)
+        assert failure.value.code == code
+    with pytest.raises(CommandFailed) as failure:
+        server.run("task", "reload", "p.orders")
+    assert "not available in this version" in failure.value.errors
+
+
+def test_plans_foresee_refusals(server, place, tmp_path):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    plan = {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+    assert {line["change"] for line in plan.values()} == {"create"}
+    assert "orders_internal.orders_internal" in plan["p.orders"]["effect"]
+    server.run("run", str(file), "--once")
+    plan = {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+    assert {line["change"] for line in plan.values()} == {"keep"}
+    text = file.read_text()
+
+    def planned(changed):
+        file.write_text(changed)
+        return {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+
+    line = planned(text.replace("key: [id]", 'key: [id]\n    where: "id > 1"'))["p.orders"]
+    assert line["change"] == "change" and "future rows" in line["effect"] and not line["refused"]
+    line = planned(text.replace("key: [id]", 'key: [id]\n    where: "nothing > 1"'))["p.orders"]
+    assert line["refused"] and "nothing" in line["effect"]
+    other = tmp_path / "other"
+    other.mkdir()
+    line = planned(text.replace(folder.as_uri(), other.as_uri()))["p.events"]
+    assert line["refused"] and "another source" in line["effect"]
+    with pytest.raises(CommandFailed) as failure:
+        server.run("pipeline", "apply", str(file))
+    assert "another source" in failure.value.errors
+    plan = planned(text.replace("pipeline: p", "pipeline: q"))
+    assert plan["q"]["refused"] and "p: landing.events" in plan["q"]["effect"]
+    with pytest.raises(CommandFailed) as failure:
+        server.run("pipeline", "apply", str(file))
+    assert failure.value.code == 4
+    assert planned(text.replace("  orders:", "  orders2:"))["p.orders"]["change"] == "remove"
+
+
+def test_variables_come_from_the_command_and_are_never_shown(server, place, monkeypatch):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    text = PIPELINE.format(uri="file://${TEST_FOLDER}")
+    file.write_text(text)
+    monkeypatch.delenv("TEST_FOLDER", raising=False)
+    with pytest.raises(CommandFailed) as failure:
+        server.run("pipeline", "validate", str(file))
+    assert "line 3" in failure.value.errors and "${TEST_FOLDER}" in failure.value.errors
+    monkeypatch.setenv("TEST_FOLDER", str(folder))
+    server.run("run", str(file), "--once")
+    assert server.sql("SELECT id FROM orders.orders") == [{"id": 1}]
+    assert server.run("pipeline", "export", "p") == text
+    assert server.json("pipeline", "export", "p") == {"name": "p", "yaml": text}
+    monkeypatch.setenv("TEST_FOLDER", "/nowhere/secret-place")
+    with pytest.raises(CommandFailed) as failure:
+        server.run("landing", "preview", str(file))
+    assert "secret-place" not in failure.value.errors
+    server.stop()
+    assert "secret-place" not in server.log_text()
+
+
+def test_the_server_expands_what_it_allows(tmp_path, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    text = PIPELINE.format(uri="file://${SERVER_FOLDER}")
+    file.write_text(text)
+    with Server(tmp_path / "home", {"SERVER_FOLDER": str(folder)}) as server:
+        with pytest.raises(CommandFailed):
+            server.run("pipeline", "validate", str(file))
+    with Server(tmp_path / "home", {"SERVER_FOLDER": str(folder),
+                                    "TARN_SECRETS_ALLOW": "SERVER_FOLDER"}) as server:
+        server.run("run", str(file), "--once")
+        assert server.sql("SELECT id FROM orders.orders") == [{"id": 1}]
+
+
+def test_previews_and_samples(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1, "big": 12345678901234567890123}, {"id": 2}])
+    (folder / "x.csv").write_text("a")
+    preview = server.json("landing", "preview", str(file))
+    assert [(entry["path"], entry["date"]) for entry in preview["included"]] == [
+        ("1.jsonl", None)]
+    assert preview["included"][0]["size"] == (folder / "1.jsonl").stat().st_size
+    assert preview["excluded"][0]["path"] == "x.csv" and preview["excluded"][0]["reason"]
+    sample = server.run("landing", "sample", str(file), "events", "--rows", "1", "--json")
+    assert "12345678901234567890123" in sample and len(json.loads(sample)) == 1
+    assert "big" in server.run("landing", "sample", str(file))
+    server.run("run", str(file), "--once")
+    assert server.json("landing", "preview", str(file))["included"] == []
+    assert len(json.loads(server.run("landing", "sample", str(file), "--json"))) == 2
+    with pytest.raises(CommandFailed) as failure:
+        server.run("landing", "preview", str(file), "nothing")
+    assert failure.value.code == 3
+    with pytest.raises(CommandFailed) as failure:
+        server.run("landing", "replay-rejected", str(file))
+    assert "not available in this version" in failure.value.errors
+
+
+def test_the_schema_needs_no_server():
+    done = subprocess.run([binary(), "pipeline", "schema"], capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)["title"]
+
+
+def test_sigterm_ends_a_run_at_its_next_commit(tmp_path, place):
+    folder, file = place
+    file.write_text(file.read_text().replace("interval: 200ms", "rows: 1000, interval: 200ms"))
+    for number in range(400):
+        write_lines(folder / f"{number:04}.jsonl", [{"id": n} for n in range(2000)])
+    server = Server(tmp_path / "home").start()
+    running = subprocess.Popen(
+        [binary(), "run", str(file), "--once", "--url", server.url, "--home", str(server.home)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for(lambda: tasks_of(server).get("p.events", {}).get("rows_out", 0) > 0)
+        started = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=30) == 0
+        assert time.monotonic() - started < 15
+        running.communicate(timeout=60)
+        assert running.returncode == 5
+    finally:
+        running.kill()
+        server.kill()
+    with server:
+        server.run("run", str(file), "--once")
+        assert server.sql("SELECT count(*) AS c FROM landing.events") == [{"c": 800_000}]
+        assert server.sql("SELECT count(*) AS c FROM orders.orders") == [{"c": 2000}]
+
+
+def test_a_home_is_private(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    with Server(home):
+        def mode(path):
+            return stat.S_IMODE(path.stat().st_mode)
+
+        assert mode(home) == 0o700
+        for name in ("metastore.db", "admin-token", "tarn.toml"):
+            assert mode(home / name) == 0o600, name
+        for journal in home.glob("metastore.db-*"):
+            assert mode(journal) == 0o600, journal
+
+
+def serve(home, *arguments, environment=None):
+    return subprocess.run(
+        [binary(), "serve", "--home", str(home), *arguments], capture_output=True, text=True,
+        timeout=60, env={**os.environ, **(environment or {})})
+
+
+def test_anonymous_needs_no_token_and_only_loopback(tmp_path):
+    refused = serve(tmp_path / "a", "--listen", "0.0.0.0:0", "--insecure-anonymous")
+    assert refused.returncode == 1 and "loopback" in refused.stderr
+    process = subprocess.Popen(
+        [binary(), "serve", "--home", str(tmp_path / "b"), "--listen", "127.0.0.1:0",
+         "--insecure-anonymous"], stdout=subprocess.PIPE, text=True)
+    try:
+        url = process.stdout.readline().removeprefix("listening on ").strip()
+        for headers in ({}, {"Authorization": "Bearer anything"}):
+            request = urllib.request.Request(url + "/tarn/v1/users", headers=headers)
+            with urllib.request.urlopen(request) as answer:
+                assert answer.status == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_token_is_needed_otherwise(server):
+    with pytest.raises(urllib.error.HTTPError) as failure:
+        urllib.request.urlopen(server.url + "/tarn/v1/users")
+    assert failure.value.code == 401
+
+
+@pytest.mark.parametrize("line, complaint", [
+    ('tls_certificate = "x"', "tls_certificate is not available"),
+    ("[tls]", "tls is not available"),
+    ("[retention]", "retention is not available"),
+    ('metastore = "postgresql://me:word@host/db"', "postgresql: is not available"),
+    ("wrong = 1", "unknown key wrong"),
+    ('[secrets]\nallow = "X"', "secrets has only allow"),
+])
+def test_configuration_names_what_it_refuses(tmp_path, line, complaint):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "tarn.toml").write_text(line + "\n")
+    refused = serve(home, "--listen", "127.0.0.1:0")
+    assert refused.returncode == 1 and complaint in refused.stderr, refused.stderr
+    assert "word" not in refused.stderr
+
+
+def test_allowed_paths_hold_behind_symbolic_links(tmp_path, place):
+    folder, file = place
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (allowed / "link").symlink_to(folder)
+    home = tmp_path / "home"
+    with Server(home, {"TARN_SOURCES_ALLOW_PATHS": str(allowed)}) as server:
+        file.write_text(PIPELINE.format(uri=(allowed / "link").as_uri()))
+        with pytest.raises(CommandFailed) as failure:
+            server.run("pipeline", "validate", str(file))
+        assert failure.value.code == 6 and "allow_paths" in failure.value.errors
+        (allowed / "in").mkdir()
+        file.write_text(PIPELINE.format(uri=(allowed / "in").as_uri()))
+        server.run("pipeline", "validate", str(file))
+
+
+def test_projects_are_listed(server):
+    assert [project["name"] for project in server.json("project", "list")] == ["default"]
