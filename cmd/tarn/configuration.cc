@@ -1,8 +1,11 @@
 #include "cmd/tarn/configuration.h"
 
-#include <cstdlib>
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -18,6 +21,7 @@ namespace {
 constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 # Every key can be overridden by TARN_<KEY> in the environment.
 # listen = "127.0.0.1:8080"
+# metastore = "sqlite:"                      # <home>/metastore.db, or sqlite:/srv/tarn/meta.db
 # warehouse = "file:///srv/tarn/warehouse"   # default: <home>/warehouse; also s3://bucket/prefix
 # memory = "1200MiB"                          # of all large buffers of the process
 # engine_memory = "512MiB"                    # of the embedded engine, part of the above
@@ -26,6 +30,9 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 
 # [sources]
 # allow_paths = ["/data/in"]                  # directories that file sources may read
+
+# [secrets]
+# allow = ["KAFKA_PASSWORD"]                  # variables of the environment for pipeline files
 
 # [stores.lake]                               # how buckets at and below `uri` are talked to
 # uri = "s3://bucket"
@@ -38,28 +45,43 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 // Texts of all keys, from the file and then the environment.
 using Texts = std::map<std::string, std::string>;
 
-const std::set<std::string, std::less<>> kKeys = {"listen",        "warehouse", "memory",
-                                                  "engine_memory", "threads",   "workers"};
+const std::set<std::string, std::less<>> kKeys = {
+    "listen", "metastore", "warehouse", "memory", "engine_memory", "threads", "workers"};
 
-Status WriteDefaultFile(const std::string& path) {
-  std::ofstream file(path);
-  file << kDefaultFile;
-  file.close();
-  return file.good() ? Status::Ok() : Status::Unavailable("cannot write " + path);
+// What the configuration will have and this version does not: named, so that nobody believes that
+// it works.
+bool IsForLater(std::string_view key) {
+  return key.starts_with("tls") || key.starts_with("retention");
 }
 
-Status ReadSources(const toml::table& sources, const std::string& path,
-                   Configuration& configuration) {
-  for (const auto& [key, value] : sources) {
-    const toml::array* paths = value.as_array();
-    if (key.str() != "allow_paths" || paths == nullptr) {
-      return Status::InvalidArgument(
-          fmt::format("{}: line {}: sources has only allow_paths, a list of directories", path,
-                      value.source().begin.line));
+// Only the owner may read it: it may come to hold what others should not see.
+Status WriteDefaultFile(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const std::string_view text = kDefaultFile;
+  const bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (file >= 0) {
+    ::close(file);
+  }
+  return written ? Status::Ok() : Status::Unavailable("cannot write " + path);
+}
+
+// A table that has one key, a list of texts.
+Status ReadList(const toml::table& table, const std::string& path, std::string_view section,
+                std::string_view name, std::vector<std::string>& texts) {
+  for (const auto& [key, value] : table) {
+    const toml::array* list = value.as_array();
+    bool plain = key.str() == name && list != nullptr;
+    for (size_t i = 0; plain && i < list->size(); ++i) {
+      const std::optional<std::string> text = list->get(i)->value<std::string>();
+      plain = text && !text->empty();
+      if (plain) {
+        texts.push_back(*text);
+      }
     }
-    configuration.allow_paths.emplace();
-    for (const toml::node& element : *paths) {
-      configuration.allow_paths->push_back(element.value_or<std::string>(""));
+    if (!plain) {
+      return Status::InvalidArgument(fmt::format("{}: line {}: {} has only {}, a list of texts",
+                                                 path, value.source().begin.line, section, name));
     }
   }
   return Status::Ok();
@@ -108,7 +130,15 @@ Status ReadFile(const std::string& path, Texts& texts, Configuration& configurat
   for (const auto& [key, value] : table) {
     const std::string name(key.str());
     if (name == "sources" && value.is_table()) {
-      TARN_RETURN_IF_ERROR(ReadSources(*value.as_table(), path, configuration));
+      configuration.allow_paths.emplace();
+      TARN_RETURN_IF_ERROR(
+          ReadList(*value.as_table(), path, name, "allow_paths", *configuration.allow_paths));
+    } else if (name == "secrets" && value.is_table()) {
+      TARN_RETURN_IF_ERROR(
+          ReadList(*value.as_table(), path, name, "allow", configuration.allow_secrets));
+    } else if (IsForLater(name)) {
+      return Status::InvalidArgument(fmt::format("{}: line {}: {} is not available in this version",
+                                                 path, value.source().begin.line, name));
     } else if (name == "stores" && value.is_table()) {
       TARN_RETURN_IF_ERROR(ReadStores(*value.as_table(), path, configuration));
     } else if (!kKeys.contains(name)) {
@@ -126,17 +156,61 @@ Status ReadFile(const std::string& path, Texts& texts, Configuration& configurat
   return Status::Ok();
 }
 
-void ReadEnvironment(Texts& texts) {
-  for (const std::string& key : kKeys) {
-    std::string name = "TARN_";
-    for (const char c : key) {
-      name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+std::vector<std::string> Split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = text.find(separator);
+    if (end != 0) {
+      parts.emplace_back(text.substr(0, end));
     }
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started.
-    if (const char* value = std::getenv(name.c_str())) {
-      texts[key] = value;
-    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
+  return parts;
+}
+
+Status ReadEnvironment(Texts& texts, Configuration& configuration) {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const size_t equals = variable.find('=');
+    if (!variable.starts_with("TARN_") || equals == std::string_view::npos) {
+      continue;
+    }
+    std::string key(variable.substr(5, equals - 5));
+    for (char& c : key) {
+      c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    const std::string_view value = variable.substr(equals + 1);
+    if (kKeys.contains(key)) {
+      texts[key] = value;
+    } else if (key == "sources_allow_paths") {
+      configuration.allow_paths = Split(value, ':');
+    } else if (key == "secrets_allow") {
+      configuration.allow_secrets = Split(value, ',');
+    } else if (IsForLater(key)) {
+      return Status::InvalidArgument(
+          fmt::format("{} is not available in this version", variable.substr(0, equals)));
+    }  // Others are of the command line or of a pipeline's environment.
+  }
+  return Status::Ok();
+}
+
+// The path of "sqlite:PATH"; empty for "sqlite:", the default.
+Result<std::string> MetastorePath(std::string_view url) {
+  constexpr std::string_view kScheme = "sqlite:";
+  if (!url.starts_with(kScheme)) {
+    return Status::InvalidArgument(
+        fmt::format("metastore: {} is not available in this version: only sqlite: is",
+                    url.find(':') == std::string_view::npos ? "what is no URL"
+                                                            : url.substr(0, url.find(':') + 1)));
+  }
+  std::string_view path = url.substr(kScheme.size());
+  if (path.starts_with("///")) {
+    path.remove_prefix(2);
+  }
+  if (!path.empty() && !path.starts_with('/')) {
+    return Status::InvalidArgument("metastore: sqlite: takes an absolute path, or none");
+  }
+  return std::string(path);
 }
 
 Result<int> SmallNumber(const std::string& key, const std::string& text) {
@@ -151,6 +225,8 @@ Status Take(const Texts& texts, Configuration& configuration) {
   for (const auto& [key, text] : texts) {
     if (key == "listen") {
       configuration.listen = text;
+    } else if (key == "metastore") {
+      TARN_ASSIGN_OR_RETURN(configuration.metastore, MetastorePath(text));
     } else if (key == "warehouse") {
       configuration.warehouse = text;
     } else if (key == "memory") {
@@ -180,13 +256,33 @@ Result<Configuration> ReadConfiguration(const ConfigurationFiles& files) {
   Configuration configuration;
   Texts texts;
   TARN_RETURN_IF_ERROR(ReadFile(path, texts, configuration));
-  ReadEnvironment(texts);
+  TARN_RETURN_IF_ERROR(ReadEnvironment(texts, configuration));
   TARN_RETURN_IF_ERROR(Take(texts, configuration));
   return configuration;
 }
 
 bool IsLoopback(const std::string& host) {
-  return host.starts_with("127.") || host == "::1" || host == "localhost";
+  in_addr v4{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) {
+    return (ntohl(v4.s_addr) >> 24) == 127;
+  }
+  return host == "::1" || host == "[::1]" || host == "localhost";
+}
+
+bool IsBelowAny(const std::string& path, const std::vector<std::string>& folders) {
+  const auto resolved = [](const std::string& text) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(text, error);
+    return error ? std::string() : real.string();
+  };
+  const std::string real = resolved(path);
+  return !real.empty() && std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
+    std::string root = resolved(folder);
+    while (root.size() > 1 && root.ends_with('/')) {
+      root.pop_back();
+    }
+    return !root.empty() && (root == "/" || real == root || real.starts_with(root + "/"));
+  });
 }
 
 }  // namespace tarn

@@ -5,16 +5,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include <arrow/compute/initialize.h>
 #include <fmt/core.h>
 
 #include "tarn/access/authorizer.h"
 #include "tarn/access/bootstrap.h"
+#include "tarn/access/directory.h"
 #include "tarn/access/schema.h"
 #include "tarn/access/token.h"
 #include "tarn/base/arrow_status.h"
@@ -27,12 +29,14 @@
 #include "tarn/landing/landing_state.h"
 #include "tarn/metastore/migrations.h"
 #include "tarn/metastore/sqlite_database.h"
+#include "tarn/query/union_view.h"
 #include "tarn/server/foundry/foundry_routes.h"
 #include "tarn/server/http/server.h"
 #include "tarn/server/iceberg_rest/iceberg_routes.h"
 #include "tarn/server/idempotency_keys.h"
 #include "tarn/server/metrics.h"
 #include "tarn/server/native/native_routes.h"
+#include "tarn/server/native/task_metrics.h"
 #include "tarn/server/router.h"
 #include "tarn/storage/object_key.h"
 #include "tarn/storage/store_opener.h"
@@ -53,7 +57,7 @@ std::vector<metastore::Migration> AllMigrations() {
   std::vector<metastore::Migration> all;
   for (const std::vector<metastore::Migration>& room :
        {metastore::Migrations(), access::Migrations(), tree::Migrations(), dataset::Migrations(),
-        catalog::Migrations(), landing::Migrations(), lakehouse::Migrations(),
+        catalog::Migrations(), landing::Migrations(), lakehouse::Migrations(), query::Migrations(),
         task::Migrations()}) {
     all.insert(all.end(), room.begin(), room.end());
   }
@@ -80,11 +84,36 @@ Result<Address> ParseAddress(const std::string& text) {
   return Address{.host = text.substr(0, colon), .port = static_cast<uint16_t>(port)};
 }
 
+Status MakePrivate(const std::string& path, mode_t mode) {
+  return ::chmod(path.c_str(), mode) == 0 || errno == ENOENT
+             ? Status::Ok()
+             : Status::Unavailable(fmt::format("cannot make {} private: {}", path,
+                                               std::generic_category().message(errno)));
+}
+
+// A home is for its owner only; a folder that holds other things is left as it is.
 Status MakeHome(const std::string& home) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  std::filesystem::create_directories(home, error);
+  fs::create_directories(home, error);
   if (error) {
     return Status::Unavailable(fmt::format("cannot make the home {}: {}", home, error.message()));
+  }
+  const bool ours = fs::is_empty(home, error) || fs::exists(home + "/metastore.db", error) ||
+                    fs::exists(home + "/tarn.toml", error);
+  return ours ? MakePrivate(home, 0700) : Status::Ok();
+}
+
+// The metastore with its journals, which get the modes of the file itself.
+Status MakeMetastoreFile(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) {
+    return Status::Unavailable(fmt::format("cannot open the metastore {}: {}", path,
+                                           std::generic_category().message(errno)));
+  }
+  ::close(file);
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    TARN_RETURN_IF_ERROR(MakePrivate(path + suffix, 0600));
   }
   return Status::Ok();
 }
@@ -103,10 +132,6 @@ Status WriteAdminToken(const std::string& path, const std::string& token) {
   return written ? Status::Ok() : Status::Unavailable("cannot write " + path);
 }
 
-bool IsBelow(const std::string& path, const std::string& folder) {
-  return path == folder || path.starts_with(folder.ends_with('/') ? folder : folder + "/");
-}
-
 // Which places file sources may read.
 std::function<bool(std::string_view)> SourceRule(const Configuration& configuration,
                                                  const Address& address) {
@@ -119,10 +144,20 @@ std::function<bool(std::string_view)> SourceRule(const Configuration& configurat
     if (!path.ok()) {
       return false;
     }
-    const std::string plain = std::filesystem::path(*path).lexically_normal().string();
-    return std::any_of(paths.begin(), paths.end(),
-                       [&](const std::string& folder) { return IsBelow(plain, folder); });
+    return IsBelowAny(*path, paths);
   };
+}
+
+// Values of the variables that pipeline files may name.
+pipeline::Variables SecretsOf(const Configuration& configuration) {
+  pipeline::Variables secrets;
+  for (const std::string& name : configuration.allow_secrets) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started.
+    if (const char* value = std::getenv(name.c_str())) {
+      secrets[name] = value;
+    }
+  }
+  return secrets;
 }
 
 // Everything a server is made of, in the order of dependence. Outlives the HTTP server.
@@ -132,7 +167,7 @@ class Process {
       : options_(options), configuration_(std::move(configuration)) {}
 
   Status Open(const Address& address);
-  Status AddRoutes(const Address& address);
+  Status AddRoutes();
   server::Router& router() { return *router_; }
   task::Control& control() { return *control_; }
   dataset::upkeep::Upkeep& upkeep() { return *upkeep_; }
@@ -142,6 +177,7 @@ class Process {
   Status OpenWarehouse(engine::EngineOptions& engine_options);
   void OpenUpkeep();
   Result<access::Principal> Authenticate(std::string_view token);
+  Result<access::Principal> Administrator();
 
   const cli::ServeOptions options_;
   const Configuration configuration_;
@@ -166,8 +202,10 @@ class Process {
 };
 
 Status Process::OpenMetastore() {
-  TARN_ASSIGN_OR_RETURN(database_,
-                        metastore::SqliteDatabase::Open({.path = options_.home + "/metastore.db"}));
+  const std::string path =
+      configuration_.metastore.empty() ? options_.home + "/metastore.db" : configuration_.metastore;
+  TARN_RETURN_IF_ERROR(MakeMetastoreFile(path));
+  TARN_ASSIGN_OR_RETURN(database_, metastore::SqliteDatabase::Open({.path = path}));
   TARN_RETURN_IF_ERROR(database_->Migrate(AllMigrations()));
   std::optional<access::Bootstrapped> first;
   TARN_RETURN_IF_ERROR(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
@@ -221,8 +259,9 @@ Status Process::Open(const Address& address) {
   catalog_ = std::make_unique<catalog::Catalog>(
       catalog::CatalogOptions{},
       catalog::CatalogDeps{*database_, *warehouse_, tree_, uuids_, clock_});
-  control_ = std::make_unique<task::Control>(task::ControlDeps{
-      *database_, *datasets_, *catalog_, *engine_, *budget_, SourceRule(configuration_, address)});
+  control_ = std::make_unique<task::Control>(
+      task::ControlDeps{*database_, *datasets_, *catalog_, *engine_, *budget_,
+                        SourceRule(configuration_, address), SecretsOf(configuration_)});
   return Status::Ok();
 }
 
@@ -259,23 +298,46 @@ Result<access::Principal> Process::Authenticate(std::string_view token) {
   return *principal;
 }
 
-Status Process::AddRoutes(const Address& address) {
+Result<access::Principal> Process::Administrator() {
+  std::optional<access::User> admin;
+  TARN_RETURN_IF_ERROR(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(admin, access::FindUserByName(sql, "admin"));
+    return Status::Ok();
+  }));
+  if (!admin) {
+    return Status::FailedPrecondition("--insecure-anonymous: there is no user admin any more");
+  }
+  return access::Principal{.user_id = admin->id,
+                           .username = admin->username,
+                           .token_id = {},
+                           .scopes = access::ScopeSet::All()};
+}
+
+Status Process::AddRoutes() {
   idempotency_ =
       std::make_unique<server::IdempotencyKeys>(server::IdempotencyOptions{}, *database_, clock_);
+  std::optional<access::Principal> everyone;
+  if (options_.insecure_anonymous) {
+    TARN_ASSIGN_OR_RETURN(everyone, Administrator());
+  }
   router_ = std::make_unique<server::Router>(
       server::RouterOptions{.access_log = server::AccessLog::kOff},
-      server::RouterDependencies{[this](std::string_view token) { return Authenticate(token); },
-                                 uuids_, metrics_, idempotency_.get()});
-  if (options_.insecure_anonymous && !IsLoopback(address.host)) {
-    return Status::InvalidArgument("--insecure-anonymous is possible on loopback only");
-  }
+      server::RouterDependencies{
+          .authenticate = [this](std::string_view token) { return Authenticate(token); },
+          .uuids = uuids_,
+          .metrics = metrics_,
+          .idempotency = idempotency_.get(),
+          .everyone = everyone});
+  metrics_.AddCollector(
+      [this] { return server::native::CollectTaskMetrics(*control_, clock_.Now()); });
   TARN_RETURN_IF_ERROR(server::AddHealthRoutes(*router_, metrics_, [this] {
     return database_->Read([](metastore::SqlTransaction& sql) {
       return StatusOf(tree::GetNode(sql, tree::RootRid()));
     });
   }));
   TARN_RETURN_IF_ERROR(server::foundry::AddFoundryRoutes(
-      *router_, {*database_, authorizer_, *datasets_, *warehouse_, uuids_, clock_}));
+      *router_,
+      {*database_, authorizer_, *datasets_, *warehouse_, uuids_, clock_, *catalog_, *engine_}));
   TARN_RETURN_IF_ERROR(
       server::iceberg_rest::AddIcebergRoutes(*router_, {}, {*catalog_, authorizer_}));
   return server::native::AddNativeRoutes(
@@ -307,10 +369,14 @@ Status Serve(const cli::ServeOptions& options) {
     configuration.listen = options.listen;
   }
   TARN_ASSIGN_OR_RETURN(const Address address, ParseAddress(configuration.listen));
+  if (options.insecure_anonymous && !IsLoopback(address.host)) {
+    return Status::InvalidArgument(
+        fmt::format("--insecure-anonymous is possible on loopback only, found {}", address.host));
+  }
   const int workers = configuration.workers;
   Process process(absolute, std::move(configuration));
   TARN_RETURN_IF_ERROR(process.Open(address));
-  TARN_RETURN_IF_ERROR(process.AddRoutes(address));
+  TARN_RETURN_IF_ERROR(process.AddRoutes());
   server::http::ServerOptions http;
   http.address = address.host == "localhost" ? "127.0.0.1" : address.host;
   http.port = address.port;
