@@ -12,6 +12,7 @@
 #include "tarn/engine/sql_type.h"
 #include "tarn/format/parquet_reader.h"
 #include "tarn/format/widen_batch.h"
+#include "tarn/query/text_relation.h"
 
 namespace tarn::query {
 
@@ -52,6 +53,7 @@ Result<Field> FieldOf(const dataset::Field& from) {
 struct StoreFile {
   std::string path;
   std::string key;
+  bool empty = false;
 };
 
 using ReaderPtr = std::unique_ptr<format::ParquetReader>;
@@ -171,6 +173,10 @@ class DatasetReader {
 
   Status Make() {
     TARN_RETURN_IF_ERROR(ReadView());
+    TARN_ASSIGN_OR_RETURN(const std::optional<TextOptions> text, ReadSchema());
+    if (text) {
+      return MakeText(*text);
+    }
     TARN_RETURN_IF_ERROR(ReadFields());
     if (fields_.empty()) {
       return Status::FailedPrecondition(
@@ -179,10 +185,24 @@ class DatasetReader {
     return uniform_ ? MakeScan() : MakeReader();
   }
 
+  // Files that are not Parquet, read as the schema says.
+  Status MakeText(const TextOptions& options) {
+    std::vector<std::string> uris;
+    for (const StoreFile& file : files_) {
+      if (!file.empty) {
+        uris.push_back(storage::UriOf(store_, file.key));
+      }
+    }
+    TARN_ASSIGN_OR_RETURN(const std::string scan, BuildTextScan(fields_, uris, options));
+    return session_.Execute(fmt::format("CREATE OR REPLACE TEMP VIEW {} AS {}",
+                                        engine::QuoteName(relation_.name), scan));
+  }
+
  private:
   Status ReadView() {
     dataset::ViewSelector selector;
     selector.branch = relation_.branch;
+    selector.start = relation_.start;
     if (const auto* time = std::get_if<Timestamp>(&relation_.point)) {
       selector.at = *time;
     } else if (const auto* end = std::get_if<dataset::TransactionRid>(&relation_.point)) {
@@ -206,7 +226,7 @@ class DatasetReader {
           continue;
         }
         TARN_ASSIGN_OR_RETURN(std::string key, KeyOfFile(file));
-        files_.push_back({.path = file.path, .key = std::move(key)});
+        files_.push_back({.path = file.path, .key = std::move(key), .empty = file.size_bytes == 0});
       }
       return Status::Ok();
     });
@@ -224,17 +244,23 @@ class DatasetReader {
     return key;
   }
 
+  // The columns of the stored schema, if there is one, and how it wants text files to be read.
+  Result<std::optional<TextOptions>> ReadSchema() {
+    if (view_.absent()) {
+      return std::optional<TextOptions>();
+    }
+    const Result<dataset::StoredSchema> stored = datasets_.GetSchema(
+        relation_.dataset, {.branch = relation_.branch, .end = view_.end, .version = {}});
+    if (stored.status().code() == ErrorCode::kNotFound) {
+      return std::optional<TextOptions>();
+    }
+    TARN_RETURN_IF_ERROR(StatusOf(stored));
+    fields_ = FieldsOf(stored->schema);
+    return ReadTextOptions(stored->schema);
+  }
+
   // The columns: those of the stored schema, else those of the files.
   Status ReadFields() {
-    if (!view_.absent()) {
-      const Result<dataset::StoredSchema> stored = datasets_.GetSchema(
-          relation_.dataset, {.branch = relation_.branch, .end = view_.end, .version = {}});
-      if (stored.ok()) {
-        fields_ = FieldsOf(stored->schema);
-      } else if (stored.status().code() != ErrorCode::kNotFound) {
-        return stored.status();
-      }
-    }
     std::vector<Field> of_files;
     std::vector<std::shared_ptr<arrow::Schema>> schemas;
     for (const StoreFile& file : files_) {

@@ -1,6 +1,7 @@
 // DatasetRelation: the files of a dataset's view as a relation of an engine session.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tarn/base/status.h"
@@ -18,14 +19,15 @@ struct DatasetRelation {
   dataset::DatasetRid dataset;
   std::string branch;
   PointInTime point;
+  std::optional<dataset::TransactionRid> start{};  // Only what came from this transaction on.
 };
 
 /// Columns of a dataset schema, which was checked when it was put.
 std::vector<format::Field> FieldsOf(const dataset::DatasetSchema& schema);
 
 /// Makes the view: all Parquet files of the file view, columns by name in the types of the stored
-/// schema, or without one in the widest types of the files. Hidden files (a name that begins with
-/// '_' or '.') are left out.
+/// schema, or without one in the widest types of the files; text files where the schema says so
+/// (text_relation.h). Hidden files (a name that begins with '_' or '.') are left out.
 ///
 /// `store` outlives the session. Errors: kInvalidArgument naming a file that is not Parquet, and
 /// for a snapshot id; kUnimplemented for files outside of the store; kNotFound for the branch or

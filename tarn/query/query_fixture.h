@@ -23,6 +23,7 @@
 #include "tarn/metastore/sqlite_database.h"
 #include "tarn/query/result_format.h"
 #include "tarn/query/run_sql.h"
+#include "tarn/query/union_view.h"
 #include "tarn/storage/local_store.h"
 #include "test/support/matchers.h"
 #include "test/support/temporary_directory.h"
@@ -44,7 +45,7 @@ class QueryFixture : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(
         database_, metastore::SqliteDatabase::Open({.path = directory_.path() / "metastore.db"}));
     for (const auto& migrations : {access::Migrations(), tree::Migrations(), dataset::Migrations(),
-                                   catalog::Migrations(), lakehouse::Migrations()}) {
+                                   catalog::Migrations(), lakehouse::Migrations(), Migrations()}) {
       ASSERT_OK(database_->Migrate(migrations));
     }
     ASSERT_OK_AND_ASSIGN(warehouse_,

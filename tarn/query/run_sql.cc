@@ -13,6 +13,7 @@
 #include "tarn/query/point_in_time.h"
 #include "tarn/query/resource_name.h"
 #include "tarn/query/table_relation.h"
+#include "tarn/query/union_view.h"
 
 namespace tarn::query {
 
@@ -251,13 +252,14 @@ class QueryPlanner {
     if (reference.node.type == tree::NodeType::kDataset) {
       TARN_ASSIGN_OR_RETURN(const dataset::DatasetRid rid,
                             dataset::DatasetRid::Parse(reference.node.rid.ToString()));
-      TARN_RETURN_IF_ERROR(MakeDatasetRelation(session_, deps_.datasets,
-                                               deps_.catalog.deps().warehouse,
-                                               {.name = name,
-                                                .written = written,
-                                                .dataset = rid,
-                                                .branch = request_.branch,
-                                                .point = reference.point}));
+      TARN_RETURN_IF_ERROR(MakeRows(
+          session_, {database(), deps_.authorizer, deps_.datasets, deps_.catalog.deps().warehouse},
+          principal_,
+          {.name = name,
+           .written = written,
+           .dataset = rid,
+           .branch = request_.branch,
+           .point = reference.point}));
     } else if (reference.stored_view) {
       const size_t statement = *reference.stored_view;
       TARN_ASSIGN_OR_RETURN(const std::string text, MakeStatement(statement));

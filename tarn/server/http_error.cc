@@ -188,8 +188,12 @@ Family FamilyOf(std::string_view target) {
            (target.size() == prefix.size() || target[prefix.size()] == '/' ||
             target[prefix.size()] == '?');
   };
-  if (is_below("/api") || is_below("/multipass") || is_below("/foundry-catalog")) {
-    return Family::kFoundry;
+  for (const std::string_view prefix :
+       {"/api", "/multipass", "/compass", "/foundry-catalog", "/foundry-data-proxy",
+        "/foundry-metadata", "/foundry-schema-inference", "/foundry-sql-server"}) {
+    if (is_below(prefix)) {
+      return Family::kFoundry;
+    }
   }
   return is_below("/iceberg") ? Family::kIceberg : Family::kNative;
 }

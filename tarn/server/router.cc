@@ -43,11 +43,14 @@ std::string_view WithoutAuthority(std::string_view target) {
   return target;
 }
 
+constexpr std::string_view kTailMark = "...";
+
 /// A segment of a pattern.
 struct PatternSegment {
   std::string literal;    // Of a literal segment.
   std::string parameter;  // Name, or empty for a literal.
   std::string verb;       // ":merge" of "{name}:merge".
+  bool is_tail = false;   // "{name...}".
 };
 
 Result<PatternSegment> ParseSegment(std::string_view text) {
@@ -62,9 +65,13 @@ Result<PatternSegment> ParseSegment(std::string_view text) {
     return Status::InvalidArgument(
         fmt::format("segment \"{}\": a literal, {{name}} or {{name}}:verb is needed", text));
   }
+  std::string_view name = text.substr(1, close - 1);
+  const bool is_tail = name.ends_with(kTailMark);
+  name.remove_suffix(is_tail ? kTailMark.size() : 0);
   return PatternSegment{.literal = {},
-                        .parameter = std::string(text.substr(1, close - 1)),
-                        .verb = std::string(text.substr(close + 1))};
+                        .parameter = std::string(name),
+                        .verb = std::string(text.substr(close + 1)),
+                        .is_tail = is_tail};
 }
 
 bool ChangesSomething(std::string_view method) { return method != "GET" && method != "HEAD"; }
@@ -82,6 +89,7 @@ struct Router::Node {
   std::map<std::string, std::unique_ptr<Node>, std::less<>> literals;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> verbs;  // By ":verb".
   std::unique_ptr<Node> parameter;
+  std::unique_ptr<Node> tail;
   std::map<std::string, Endpoint*, std::less<>> endpoints;  // By method.
 };
 
@@ -109,8 +117,17 @@ struct Router::Match {
       }
     }
     const bool is_trailing_slash = segment.empty() && depth + 1 == segments.size();
-    return node.parameter != nullptr && !is_trailing_slash &&
-           FindWith(segment, *node.parameter, segments, depth);
+    if (node.parameter != nullptr && !is_trailing_slash &&
+        FindWith(segment, *node.parameter, segments, depth)) {
+      return true;
+    }
+    if (node.tail == nullptr || is_trailing_slash) {
+      return false;
+    }
+    // All segments are views of one path.
+    const char* const end = segments.back().data() + segments.back().size();
+    return FindWith({segment.data(), static_cast<size_t>(end - segment.data())}, *node.tail,
+                    segments, segments.size() - 1);
   }
 
  private:
@@ -158,6 +175,7 @@ Status Router::Add(Route route) {
       return segment.status().WithContext(context);
     }
     std::unique_ptr<Node>& next = segment->parameter.empty() ? node->literals[segment->literal]
+                                  : segment->is_tail         ? node->tail
                                   : segment->verb.empty()    ? node->parameter
                                                              : node->verbs[segment->verb];
     if (!segment->parameter.empty()) {
@@ -231,6 +249,7 @@ Result<http::Response> Router::Dispatch(const Match& match, RequestContext& cont
                           UrlQuery::Parse(std::string_view(request.target).substr(question + 1)));
   }
   TARN_RETURN_IF_ERROR(Authenticate(endpoint, context));
+  TARN_RETURN_IF_ERROR(AdmitCaller(endpoint, context));
   if (dependencies_.idempotency != nullptr && endpoint.route.effect == RouteEffect::kByMethod &&
       ChangesSomething(request.method) && request.headers.Find("Idempotency-Key")) {
     return RunOnce(endpoint, context);
@@ -265,6 +284,19 @@ Status Router::Authenticate(const Endpoint& endpoint, RequestContext& context) c
     TARN_RETURN_IF_ERROR(access::RequireScope(context.principal, scope));
   }
   return Status::Ok();
+}
+
+/// Anonymous reads (health checks) are never held back; the token endpoint is, by peer.
+Status Router::AdmitCaller(const Endpoint& endpoint, const RequestContext& context) {
+  if (dependencies_.rate_limit == nullptr || (endpoint.route.access == RouteAccess::kAnonymous &&
+                                              !ChangesSomething(context.http.method))) {
+    return Status::Ok();
+  }
+  const std::string& peer = context.http.peer;
+  const std::string caller = endpoint.route.access == RouteAccess::kAnonymous
+                                 ? "peer " + peer.substr(0, peer.rfind(':'))
+                                 : context.principal.user_id;
+  return dependencies_.rate_limit->Admit(caller, std::chrono::steady_clock::now());
 }
 
 /// Calls the handler; the last catch for what libraries throw.

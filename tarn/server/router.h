@@ -20,6 +20,7 @@
 #include "tarn/server/http_error.h"
 #include "tarn/server/idempotency_keys.h"
 #include "tarn/server/metrics.h"
+#include "tarn/server/rate_limit.h"
 #include "tarn/server/request_context.h"
 
 namespace tarn::server {
@@ -38,7 +39,8 @@ enum class RouteEffect {
 };
 
 /// One route. A segment of `pattern` is a literal, "{name}" or "{name}:verb" (the verb literal).
-/// "{name}" also takes an empty segment unless it is the last one. Literals go before parameters.
+/// "{name}" also takes an empty segment unless it is the last one. The last one may be "{name...}":
+/// it takes all that is left, slashes included. Literals go before parameters, those before tails.
 struct Route {
   std::string method;
   std::string pattern;  // E.g. "/api/v2/datasets/{datasetRid}/files/{filePath}/content".
@@ -56,12 +58,14 @@ struct RouterOptions {
   std::chrono::milliseconds slow_request{5'000};  // Logged as a warning from here on.
 };
 
-/// What the router needs; all outlive it. `idempotency` may be null: keys are then ignored.
+/// What the router needs; all outlive it. `idempotency` may be null: keys are then ignored; without
+/// `rate_limit` nobody is held back. Callers are users, and peers where nobody is authenticated.
 struct RouterDependencies {
   Authenticator authenticate;
   UuidGenerator& uuids;
   MetricRegistry& metrics;
   IdempotencyKeys* idempotency = nullptr;
+  RateLimit* rate_limit = nullptr;
   std::optional<access::Principal> everyone{};  // Every caller is this one; tokens are not read.
 };
 
@@ -96,6 +100,7 @@ class Router {
   Result<http::Response> Call(const Endpoint& endpoint, RequestContext& context) const;
   Result<http::Response> RunOnce(const Endpoint& endpoint, RequestContext& context);
   Status Authenticate(const Endpoint& endpoint, RequestContext& context) const;
+  Status AdmitCaller(const Endpoint& endpoint, const RequestContext& context);
   void Record(const Endpoint* endpoint, const RequestContext& context,
               const http::Response& response, std::chrono::steady_clock::time_point started);
 

@@ -369,5 +369,34 @@ TEST_F(ReplayTest, ReadsIgnoreKeysAndLargeAnswersAreNotKept) {
   EXPECT_EQ(Send(std::string(300, 'k'), "").status, 400);
 }
 
+TEST_F(RouterTest, CallersAreHeldBack) {
+  RateLimit limit({.requests_per_minute = 2});
+  RouterDependencies dependencies = Dependencies(nullptr);
+  dependencies.rate_limit = &limit;
+  Router router(Options(), dependencies);
+  AddEcho(router, "GET", "/api/v2/a");
+  ASSERT_OK(AddHealthRoutes(router, metrics_, [] { return Status::Ok(); }));
+  EXPECT_EQ(Call(router, "GET", "/api/v2/a").status, 200);
+  EXPECT_EQ(Call(router, "GET", "/api/v2/a").status, 200);
+  const http::Response refused = Call(router, "GET", "/api/v2/a");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(json::parse(refused.body)["errorName"], "TooManyRequests");
+  EXPECT_EQ(refused.headers.Find("Retry-After"), "1");
+  EXPECT_EQ(Call(router, "GET", "/api/v2/a", {{"Authorization", "Bearer other"}}).status, 200);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Call(router, "GET", "/healthz", {}).status, 200);
+  }
+}
+
+TEST_F(RouterTest, ATailTakesTheRest) {
+  AddEcho(router_, "GET", "/files/{path...}");
+  AddEcho(router_, "GET", "/files/{id}/info");
+  EXPECT_EQ(Get("/files/a/b%20c//d%2Fe")["path"], json({"path=a/b c//d/e"}));
+  EXPECT_EQ(Get("/files/a")["path"], json({"path=a"}));
+  EXPECT_EQ(Get("/files/a/info")["pattern"], "/files/{id}/info");
+  EXPECT_EQ(Get("/files/a/info/b")["path"], json({"path=a/info/b"}));
+  EXPECT_EQ(Get("/files/")["status"], 404);
+}
+
 }  // namespace
 }  // namespace tarn::server

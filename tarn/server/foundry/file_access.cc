@@ -83,6 +83,7 @@ Status CheckUpload(const FoundryDeps& deps, const RequestContext& context,
         target.transaction.value_or(TransactionRid{.uuid = deps.uuids.NextV7()});
     TARN_RETURN_IF_ERROR(RequireDataset(deps, sql, context, dataset, access::Role::kEditor,
                                         UploadDenial(dataset, rid.ToString(), target.path)));
+    TARN_RETURN_IF_ERROR(RefuseView(sql, dataset));
     if (!target.transaction) {
       TARN_ASSIGN_OR_RETURN(const dataset::Branch branch,
                             deps.datasets.GetBranch(sql, dataset, target.branch));
@@ -186,10 +187,10 @@ http::BodyProducer StreamRange(std::shared_ptr<storage::ObjectReader> reader, Ra
   };
 }
 
-}  // namespace
-
-Result<dataset::ViewSelector> AuthorizeRead(const FoundryDeps& deps, const RequestContext& context,
-                                            const DatasetRid& dataset, const Denial& denial) {
+/// The view that the query selects, if its parameters are one of `valid`.
+Result<dataset::ViewSelector> SelectView(const FoundryDeps& deps, const RequestContext& context,
+                                         const DatasetRid& dataset, const Denial& denial,
+                                         const std::vector<std::vector<std::string>>& valid) {
   TARN_RETURN_IF_ERROR(RequireViewer(deps, context, dataset, denial));
   std::vector<std::string> provided;
   for (const char* name : {"branchName", "startTransactionRid", "endTransactionRid"}) {
@@ -197,8 +198,6 @@ Result<dataset::ViewSelector> AuthorizeRead(const FoundryDeps& deps, const Reque
       provided.emplace_back(name);
     }
   }
-  const std::vector<std::vector<std::string>> valid = {
-      {}, {"branchName"}, {"endTransactionRid"}, {"startTransactionRid", "endTransactionRid"}};
   if (std::ranges::find(valid, provided) == valid.end()) {
     return InvalidParameterCombination(valid, provided);
   }
@@ -220,6 +219,27 @@ Result<dataset::ViewSelector> AuthorizeRead(const FoundryDeps& deps, const Reque
                : Status::Ok();
   }));
   return selector;
+}
+
+}  // namespace
+
+Result<dataset::ViewSelector> AuthorizeRead(const FoundryDeps& deps, const RequestContext& context,
+                                            const DatasetRid& dataset, const Denial& denial) {
+  return SelectView(
+      deps, context, dataset, denial,
+      {{}, {"branchName"}, {"endTransactionRid"}, {"startTransactionRid", "endTransactionRid"}});
+}
+
+Result<dataset::ViewSelector> AuthorizeTableRead(const FoundryDeps& deps,
+                                                 const RequestContext& context,
+                                                 const DatasetRid& dataset, const Denial& denial) {
+  return SelectView(deps, context, dataset, denial,
+                    {{},
+                     {"branchName"},
+                     {"endTransactionRid"},
+                     {"branchName", "endTransactionRid"},
+                     {"startTransactionRid", "endTransactionRid"},
+                     {"branchName", "startTransactionRid", "endTransactionRid"}});
 }
 
 Result<dataset::File> StatIn(const FoundryDeps& deps, const DatasetRid& dataset,

@@ -16,6 +16,12 @@ Result<dataset::ViewSelector> AuthorizeRead(const FoundryDeps& deps, const Reque
                                             const dataset::DatasetRid& dataset,
                                             const Denial& denial);
 
+/// The same for the rows of a table, which branchName may name beside the transactions.
+Result<dataset::ViewSelector> AuthorizeTableRead(const FoundryDeps& deps,
+                                                 const RequestContext& context,
+                                                 const dataset::DatasetRid& dataset,
+                                                 const Denial& denial);
+
 /// One file of the view, read in one SQL transaction. Errors: InvalidFilePath on an empty path;
 /// FileNotFoundOnBranch, FileNotFoundOnTransactionRange.
 Result<dataset::File> StatIn(const FoundryDeps& deps, const dataset::DatasetRid& dataset,

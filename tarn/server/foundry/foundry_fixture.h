@@ -15,6 +15,7 @@
 #include "tarn/access/grant.h"
 #include "tarn/access/schema.h"
 #include "tarn/metastore/sqlite_database.h"
+#include "tarn/query/union_view.h"
 #include "tarn/server/foundry/foundry_routes.h"
 #include "tarn/storage/faulty_store.h"
 #include "tarn/storage/memory_store.h"
@@ -46,8 +47,8 @@ class FoundryFixture : public ::testing::Test {
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(
         database_, metastore::SqliteDatabase::Open({.path = directory_.path() / "metastore.db"}));
-    for (const auto& migrations :
-         {access::Migrations(), tree::Migrations(), dataset::Migrations()}) {
+    for (const auto& migrations : {access::Migrations(), tree::Migrations(), dataset::Migrations(),
+                                   catalog::Migrations(), query::Migrations()}) {
       ASSERT_OK(database_->Migrate(migrations));
     }
     datasets_ = std::make_unique<dataset::DatasetStore>(*database_, clock_, uuids_);
@@ -67,12 +68,24 @@ class FoundryFixture : public ::testing::Test {
                            },
                            .uuids = uuids_,
                            .metrics = metrics_});
-    ASSERT_OK(
-        AddFoundryRoutes(*router_, {*database_, authorizer_, *datasets_, store_, uuids_, clock_}));
+    catalog_ = std::make_unique<catalog::Catalog>(
+        catalog::CatalogOptions{}, catalog::CatalogDeps{*database_, store_, tree_, uuids_, clock_});
+    ASSERT_OK(AddFoundryRoutes(*router_, {*database_, authorizer_, *datasets_, store_, uuids_,
+                                          clock_, *catalog_, SharedEngine()}));
     rid_ = Post("/datasets", {{"parentFolderRid", project_.ToString()}, {"name", "d"}})
                .document()
                .value("rid", "");
     ASSERT_NE(rid_, "");
+  }
+
+  /// Opening one costs more than a test; none of these tests keeps anything in it.
+  static engine::Engine& SharedEngine() {
+    static const std::unique_ptr<engine::Engine> kEngine = [] {
+      Result<std::unique_ptr<engine::Engine>> opened = engine::Engine::Open({});
+      TARN_CHECK(opened.ok());
+      return std::move(opened).value();
+    }();
+    return *kEngine;
   }
 
   Answer Call(const std::string& method, const std::string& target, std::string body = {},
@@ -161,6 +174,7 @@ class FoundryFixture : public ::testing::Test {
   access::Authorizer authorizer_{clock_};
   tree::Tree tree_{uuids_, clock_};
   std::unique_ptr<dataset::DatasetStore> datasets_;
+  std::unique_ptr<catalog::Catalog> catalog_;
   MetricRegistry metrics_;
   std::unique_ptr<Router> router_;
   access::Principal admin_;

@@ -1,19 +1,26 @@
-// The Foundry-compatible API v2 over datasets: /api/v2/datasets and everything below it.
+// The Foundry-compatible API: /api/v2, the parts of /api/v1 that old clients use, and the token
+// endpoint below /multipass.
 //
 // The vendor's own unmodified client libraries work against these routes; names of errors, their
 // parameters, statuses and paging are theirs.
 #pragma once
 
+#include <memory>
+
 #include "tarn/access/authorizer.h"
 #include "tarn/base/clock.h"
 #include "tarn/base/status.h"
 #include "tarn/base/uuid.h"
+#include "tarn/catalog/catalog.h"
 #include "tarn/dataset/dataset_store.h"
+#include "tarn/engine/engine.h"
 #include "tarn/metastore/database.h"
 #include "tarn/server/router.h"
 #include "tarn/storage/object_store.h"
 
 namespace tarn::server::foundry {
+
+class SqlQueries;
 
 /// All outlive the router.
 struct FoundryDeps {
@@ -23,6 +30,9 @@ struct FoundryDeps {
   storage::ObjectStore& store;  // Of the datasets' managed files.
   UuidGenerator& uuids;
   const Clock& clock;
+  catalog::Catalog& catalog;
+  engine::Engine& engine;
+  std::shared_ptr<SqlQueries> queries{};  // Made by AddFoundryRoutes.
 };
 
 /// Adds all routes. Errors: those of Router::Add.

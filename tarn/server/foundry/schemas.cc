@@ -86,16 +86,7 @@ Result<std::optional<json>> GetOneOfBatch(const FoundryDeps& deps, const Request
 }
 
 Result<http::Response> GetSchemaBatch(const FoundryDeps& deps, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const json body, ReadJson(context));
-  if (!body.is_array() || body.empty()) {
-    return Status::InvalidArgument("read the request body: a list with an entry is needed")
-        .WithReason("MissingBatchRequest");
-  }
-  if (body.size() > kBatchMax) {
-    const json parameters = {{"maximumBatchSize", kBatchMax}, {"providedBatchSize", body.size()}};
-    return Status::InvalidArgument("read the request body: more than 1000 entries")
-        .WithReason("BatchRequestSizeExceededLimit", parameters.dump());
-  }
+  TARN_ASSIGN_OR_RETURN(const json body, ReadBatch(context, kBatchMax));
   json data = json::object();
   for (const json& entry : body) {
     TARN_ASSIGN_OR_RETURN(const std::string text, RequiredText(entry, "datasetRid"));

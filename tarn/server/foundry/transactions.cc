@@ -31,6 +31,7 @@ Result<http::Response> Create(const FoundryDeps& deps, RequestContext& context) 
   TARN_RETURN_IF_ERROR(
       Mutate(deps, context, rid, denial, "transaction.start", metastore::Durability::kLazy,
              [&](metastore::SqlTransaction& sql) -> Status {
+               TARN_RETURN_IF_ERROR(RefuseView(sql, rid));
                TARN_ASSIGN_OR_RETURN(
                    started, deps.datasets.StartTransaction(
                                 sql, rid, branch, {.type = type, .by = context.principal.user_id}));

@@ -188,9 +188,10 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/users",
      .scope = access::Scope::kAdminWrite,
      .handler = &CreateUser,
-     .summary = "Makes a user without any grants: {name, kind?} gives {id, name}. Kind service makes "
-                "a user for a program and gives {clientSecret} too, this once: with it and the id "
-                "POST /multipass/api/oauth2/token gives tokens. For administrators.",
+     .summary =
+         "Makes a user without any grants: {name, kind?} gives {id, name}. Kind service makes "
+         "a user for a program and gives {clientSecret} too, this once: with it and the id "
+         "POST /multipass/api/oauth2/token gives tokens. For administrators.",
      .request = "application/json"},
     {.method = "POST",
      .pattern = "/users/{id}:renewSecret",

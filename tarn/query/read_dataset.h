@@ -1,0 +1,30 @@
+// ReadDataset: the rows of one dataset, without SQL of people.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tarn/query/dataset_relation.h"
+#include "tarn/query/run_sql.h"
+#include "tarn/query/union_view.h"
+
+namespace tarn::query {
+
+struct ReadRequest {
+  DatasetRelation relation;          // `name` is chosen here.
+  std::vector<std::string> columns;  // Exactly these, in this order; empty = all.
+  std::optional<int64_t> row_limit;
+};
+
+/// Starts a read: files in path order, rows in the order of the file; of a union view in any order.
+/// The right to read the dataset itself is checked above. Errors: those of MakeRows;
+/// kInvalidArgument, reason ColumnNotFound (parameter column), for a column that is not there under
+/// exactly this name.
+Result<std::unique_ptr<RunningQuery>> ReadDataset(const ReadRequest& request,
+                                                  const access::Principal& principal,
+                                                  engine::Engine& engine, const RowsDeps& deps);
+
+}  // namespace tarn::query
