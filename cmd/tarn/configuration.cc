@@ -27,6 +27,7 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 # engine_memory = "512MiB"                    # of the embedded engine, part of the above
 # threads = 2
 # workers = 32
+# requests_per_minute = 0                     # of one user; more get 429. 0 = no limit
 
 # [sources]
 # allow_paths = ["/data/in"]                  # directories that file sources may read
@@ -45,8 +46,9 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 // Texts of all keys, from the file and then the environment.
 using Texts = std::map<std::string, std::string>;
 
-const std::set<std::string, std::less<>> kKeys = {
-    "listen", "metastore", "warehouse", "memory", "engine_memory", "threads", "workers"};
+const std::set<std::string, std::less<>> kKeys = {"listen",  "metastore",          "warehouse",
+                                                  "memory",  "engine_memory",      "threads",
+                                                  "workers", "requests_per_minute"};
 
 // What the configuration will have and this version does not: named, so that nobody believes that
 // it works.
@@ -237,6 +239,12 @@ Status Take(const Texts& texts, Configuration& configuration) {
       TARN_ASSIGN_OR_RETURN(configuration.threads, SmallNumber(key, text));
     } else if (key == "workers") {
       TARN_ASSIGN_OR_RETURN(configuration.workers, SmallNumber(key, text));
+    } else if (key == "requests_per_minute") {
+      TARN_ASSIGN_OR_RETURN(configuration.requests_per_minute, ParseInteger(text));
+      if (configuration.requests_per_minute < 0) {
+        return Status::InvalidArgument(
+            fmt::format("requests_per_minute must not be negative, found {}", text));
+      }
     }
   }
   return Status::Ok();

@@ -21,6 +21,7 @@ struct Configuration {
   uint64_t engine_memory_bytes = 512ULL << 20;  // engine_memory / TARN_ENGINE_MEMORY
   int threads = 2;                              // threads / TARN_THREADS: of the engine.
   int workers = 32;                             // workers / TARN_WORKERS: requests handled at once.
+  int64_t requests_per_minute = 0;  // / TARN_REQUESTS_PER_MINUTE: of one user; 0 = no limit.
   // sources.allow_paths; absent = any path when listening on loopback, none otherwise.
   // TARN_SOURCES_ALLOW_PATHS: separated by colons.
   std::optional<std::vector<std::string>> allow_paths;

@@ -198,6 +198,7 @@ class Process {
   std::unique_ptr<dataset::upkeep::Upkeep> upkeep_;
   server::MetricRegistry metrics_;
   std::unique_ptr<server::IdempotencyKeys> idempotency_;
+  server::RateLimit rate_limit_{{.requests_per_minute = configuration_.requests_per_minute}};
   std::unique_ptr<server::Router> router_;
 };
 
@@ -327,6 +328,7 @@ Status Process::AddRoutes() {
           .uuids = uuids_,
           .metrics = metrics_,
           .idempotency = idempotency_.get(),
+          .rate_limit = &rate_limit_,
           .everyone = everyone});
   metrics_.AddCollector(
       [this] { return server::native::CollectTaskMetrics(*control_, clock_.Now()); });
