@@ -74,8 +74,10 @@ def build(preset: str, targets: list[str], *, groups: set[str], tests: bool) -> 
     if tests:
         machine.python_environment()
         machine.client_environment()
+        machine.npm_environment()
     definitions = [f"-DTARN_TEST_PYTHON={machine.python_interpreter()}"]
     definitions += [f"-DTARN_CLIENT_PYTHON={machine.client_interpreter()}"]
+    definitions += [f"-DTARN_NPM_CLIENTS={machine.npm_clients()}"]
     if preset == "fuzz":
         definitions += ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
     if preset in ("asan", "tsan"):
@@ -258,6 +260,7 @@ def verb_setup(options) -> None:
     machine.install_packages({"build", "test"})
     machine.python_environment()
     machine.client_environment()
+    machine.npm_environment()
     for name in fetch_deps.DEPENDENCIES:
         fetch_deps.fetch(name)
     run(["git", "config", "core.hooksPath", ".githooks"])

@@ -17,6 +17,7 @@ TOOLS = pathlib.Path(__file__).resolve().parent
 PACKAGE_LIST = TOOLS / "debian-packages.txt"
 REQUIREMENTS = TOOLS / "python-requirements.txt"
 CLIENT_REQUIREMENTS = TOOLS / "client-requirements.txt"
+NPM_CLIENTS = TOOLS / "npm-clients"
 POSTGRES_COMMON = "postgresql-common"
 APT_INSTALL = ["apt-get", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=600"]
 
@@ -154,6 +155,33 @@ def filled(interpreter: pathlib.Path, requirements: pathlib.Path) -> pathlib.Pat
         run_setup(pip + ["--requirement", str(requirements)])
         complete.touch()
     return interpreter
+
+
+def npm_clients() -> pathlib.Path:
+    """Returns where the vendor's TypeScript clients are or will be installed."""
+    digest = hashlib.sha256((NPM_CLIENTS / "package-lock.json").read_bytes()).hexdigest()[:10]
+    return fetch_deps.cache_root() / f"npm-clients-{digest}"
+
+
+def npm_environment() -> pathlib.Path:
+    """Returns npm_clients(), installing what the lock file names by hash first if needed."""
+    final = npm_clients()
+    if final.is_dir():
+        return final
+    root = final.parent
+    root.mkdir(parents=True, exist_ok=True)
+    with open(root / ".npm.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if final.is_dir():
+            return final
+        print(f"installing TypeScript clients into {final}", file=sys.stderr)
+        staging = root / f".{final.name}"
+        shutil.rmtree(staging, ignore_errors=True)
+        shutil.copytree(NPM_CLIENTS, staging)
+        run_setup(["npm", "ci", "--prefix", str(staging), "--ignore-scripts", "--no-audit",
+                   "--no-fund", "--silent"])
+        os.rename(staging, final)
+    return final
 
 
 def run_setup(command: list[str]) -> None:
