@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <future>
 #include <mutex>
 
 #include <fmt/core.h>
@@ -17,23 +18,35 @@ constexpr uint64_t kTailBytes = 64ULL << 10;   // What opening brings along.
 constexpr uint64_t kBlockBytes = 64ULL << 10;  // At least so much is fetched for a small read.
 constexpr uint64_t kAheadMin = 256ULL << 10;   // Fetched ahead of sequential reads, doubling …
 constexpr uint64_t kAheadMax = 8ULL << 20;     // … up to this.
+constexpr uint64_t kParallelMin = 1ULL << 20;  // From here on the next block is fetched meanwhile.
 constexpr uint64_t kDirectMin = 4ULL << 20;    // Reads of this size go straight to the caller.
 
 struct Block {
   uint64_t offset = 0;
-  std::string bytes;
-  [[nodiscard]] bool Holds(uint64_t at, uint64_t size) const {
-    return at >= offset && at + size <= offset + bytes.size();
+  uint64_t size = 0;
+  std::unique_ptr<char[]> bytes;
+
+  [[nodiscard]] bool Holds(uint64_t at, uint64_t count) const {
+    return at >= offset && at + count <= offset + size;
+  }
+  void CopyTo(char* out, uint64_t at, size_t count) const {
+    std::memcpy(out, bytes.get() + (at - offset), count);
   }
 };
 
 class S3Reader final : public ObjectReader {
  public:
-  S3Reader(S3Client& client, std::string full_key, ObjectMeta meta, Block tail)
-      : client_(client),
+  S3Reader(ReaderWorld world, std::string full_key, ObjectMeta meta, Block tail)
+      : client_(world.client),
+        pool_(world.pool),
         full_key_(std::move(full_key)),
         meta_(std::move(meta)),
         tail_(std::move(tail)) {}
+  ~S3Reader() override {
+    if (next_.valid()) {
+      next_.wait();
+    }
+  }
 
   [[nodiscard]] const ObjectMeta& meta() const override { return meta_; }
 
@@ -44,45 +57,81 @@ class S3Reader final : public ObjectReader {
     const size_t count = std::min<uint64_t>(size, meta_.size_bytes - offset_bytes);
     char* const to = static_cast<char*>(out);
     if (tail_.Holds(offset_bytes, count)) {
-      std::memcpy(to, tail_.bytes.data() + (offset_bytes - tail_.offset), count);
+      tail_.CopyTo(to, offset_bytes, count);
       return count;
     }
-    const uint64_t fetch = Plan(offset_bytes, count, to);
-    if (fetch == 0) {
+    Plan plan = Decide(offset_bytes, count, to);
+    if (plan.done) {
       return count;
     }
-    if (fetch <= count) {
+    if (!plan.next.valid() && plan.fetch <= count) {
       TARN_RETURN_IF_ERROR(client_.Read(full_key_, meta_.etag, offset_bytes, count, to));
       return count;
     }
-    Block block{.offset = offset_bytes, .bytes = std::string(fetch, '\0')};
-    TARN_RETURN_IF_ERROR(
-        client_.Read(full_key_, meta_.etag, offset_bytes, fetch, block.bytes.data()));
-    std::memcpy(to, block.bytes.data(), count);
-    const std::lock_guard lock(mutex_);
-    block_ = std::move(block);
+    TARN_ASSIGN_OR_RETURN(Block block,
+                          plan.next.valid() ? plan.next.get() : Fetch(offset_bytes, plan.fetch));
+    block.CopyTo(to, offset_bytes, count);
+    Keep(std::move(block));
     return count;
   }
 
  private:
-  // How much to fetch from `offset` on; 0 when the block had it and it was copied to `to`.
-  uint64_t Plan(uint64_t offset, uint64_t count, char* to) {
+  struct Plan {
+    bool done = false;                // The block at hand had it.
+    uint64_t fetch = 0;               // Else: so much is to be fetched from the offset on …
+    std::future<Result<Block>> next;  // … unless this, which is under way, has it.
+  };
+
+  Plan Decide(uint64_t offset, uint64_t count, char* to) {
     const std::lock_guard lock(mutex_);
     const bool sequential = offset == next_offset_;
     next_offset_ = offset + count;
+    Plan plan;
     if (block_.Holds(offset, count)) {
-      std::memcpy(to, block_.bytes.data() + (offset - block_.offset), count);
-      return 0;
+      block_.CopyTo(to, offset, count);
+      plan.done = true;
+      return plan;
     }
     ahead_ = sequential ? std::clamp(ahead_ * 2, kAheadMin, kAheadMax) : 0;
-    const uint64_t rest = meta_.size_bytes - offset;
-    if (count >= kDirectMin) {
-      return count;
+    if (next_.valid() && offset == next_at_ && count <= next_size_) {
+      plan.next = std::move(next_);
+      return plan;
     }
-    return std::min(rest, std::max({count, ahead_, count < kBlockBytes ? kBlockBytes : 0}));
+    const uint64_t rest = meta_.size_bytes - offset;
+    plan.fetch = count >= kDirectMin
+                     ? count
+                     : std::min(rest, std::max({count, ahead_, std::min(kBlockBytes, rest)}));
+    return plan;
+  }
+
+  Result<Block> Fetch(uint64_t offset, uint64_t size) {
+    Block block{
+        .offset = offset, .size = size, .bytes = std::make_unique_for_overwrite<char[]>(size)};
+    TARN_RETURN_IF_ERROR(client_.Read(full_key_, meta_.etag, offset, size, block.bytes.get()));
+    return block;
+  }
+
+  // Makes `block` the one at hand and, in a long walk, starts to fetch the one behind it.
+  void Keep(Block block) {
+    const std::lock_guard lock(mutex_);
+    const uint64_t behind = block.offset + block.size;
+    block_ = std::move(block);
+    if (ahead_ < kParallelMin || next_.valid() || behind >= meta_.size_bytes) {
+      return;
+    }
+    next_at_ = behind;
+    next_size_ = std::min(ahead_, meta_.size_bytes - behind);
+    const auto promise = std::make_shared<std::promise<Result<Block>>>();
+    std::future<Result<Block>> next = promise->get_future();
+    const Status queued = pool_.TrySubmit(
+        [this, promise, at = next_at_, size = next_size_] { promise->set_value(Fetch(at, size)); });
+    if (queued.ok()) {
+      next_ = std::move(next);
+    }
   }
 
   S3Client& client_;
+  ThreadPool& pool_;
   const std::string full_key_;
   const ObjectMeta meta_;
   const Block tail_;
@@ -90,6 +139,9 @@ class S3Reader final : public ObjectReader {
   Block block_;  // Guarded by mutex_, as all below.
   uint64_t next_offset_ = 0;
   uint64_t ahead_ = 0;
+  std::future<Result<Block>> next_;
+  uint64_t next_at_ = 0;
+  uint64_t next_size_ = 0;
 };
 
 // First byte and size of the whole, from "bytes 5-9/10".
@@ -117,14 +169,15 @@ std::optional<ContentRange> ParseContentRange(const http::Headers& headers) {
 
 }  // namespace
 
-Result<std::unique_ptr<ObjectReader>> OpenS3Reader(S3Client& client, const std::string& full_key,
+Result<std::unique_ptr<ObjectReader>> OpenS3Reader(ReaderWorld world, const std::string& full_key,
                                                    std::string_view key) {
+  S3Client& client = world.client;
   const Reply reply =
       client.Send({.key = full_key, .headers = {{"Range", fmt::format("bytes=-{}", kTailBytes)}}});
   // An empty object has no last bytes, and a server that ignores ranges may send too much.
   if (reply.http_status == 416 || reply.status.code() == ErrorCode::kResourceExhausted) {
     TARN_ASSIGN_OR_RETURN(const http::Headers headers, client.Head(full_key));
-    return std::make_unique<S3Reader>(client, full_key, MetaOfHeaders(std::string(key), headers),
+    return std::make_unique<S3Reader>(world, full_key, MetaOfHeaders(std::string(key), headers),
                                       Block{});
   }
   if (reply.status.code() == ErrorCode::kNotFound) {
@@ -145,8 +198,11 @@ Result<std::unique_ptr<ObjectReader>> OpenS3Reader(S3Client& client, const std::
     begin = range->begin;
     meta.size_bytes = range->total;
   }
-  return std::make_unique<S3Reader>(client, full_key, std::move(meta),
-                                    Block{.offset = begin, .bytes = reply.body});
+  Block tail{.offset = begin,
+             .size = reply.body.size(),
+             .bytes = std::make_unique_for_overwrite<char[]>(reply.body.size())};
+  std::memcpy(tail.bytes.get(), reply.body.data(), reply.body.size());
+  return std::make_unique<S3Reader>(world, full_key, std::move(meta), std::move(tail));
 }
 
 }  // namespace tarn::storage::s3

@@ -135,7 +135,7 @@ Result<ObjectMeta> S3Store::Head(std::string_view key) {
 
 Result<std::unique_ptr<ObjectReader>> S3Store::OpenReader(std::string_view key) {
   TARN_RETURN_IF_ERROR(CheckKey(key));
-  return OpenS3Reader(*client_, FullKey(key), key);
+  return OpenS3Reader({*client_, pool_}, FullKey(key), key);
 }
 
 Result<std::unique_ptr<ObjectWriter>> S3Store::OpenWriter(std::string_view key, WriteMode mode) {
