@@ -9,6 +9,7 @@
 #include "tarn/dataset/dataset_store.h"
 #include "tarn/dataset/file_scan.h"
 #include "tarn/dataset/in_sql.h"
+#include "tarn/dataset/physical_name.h"
 #include "tarn/dataset/rows.h"
 
 namespace tarn::dataset {
@@ -66,7 +67,7 @@ Status WriteSlice(SqlTransaction& sql, LineId line, std::span<const File> files)
         {line, Blob{file.path}, file.size_bytes, ToMicros(file.updated_at),
          static_cast<int64_t>(file.managed),
          file.checksum ? SqlValue(static_cast<int64_t>(*file.checksum)) : SqlValue(),
-         OrNull(file.row_count), ToBlob(file.transaction.uuid), file.location,
+         OrNull(file.row_count), ToBlob(file.transaction.uuid), ShortenLocation(file.location),
          file.etag.empty() ? SqlValue() : SqlValue(file.etag),
          file.statistics.empty() ? SqlValue() : SqlValue(Blob{file.statistics})}));
   }
@@ -106,7 +107,7 @@ Status Publish(SqlTransaction& sql, const Copy& copy) {
 // slices look for the line.
 Status Discard(SqlTransaction& sql, LineId line) {
   TARN_RETURN_IF_ERROR(
-      sql.Execute("INSERT INTO dataset_garbage (line, ordinal) VALUES (?1, 1)", {line}));
+      sql.Execute("INSERT INTO dataset_garbage (root, line, ordinal) VALUES (?1, ?1, 1)", {line}));
   return StatusOf(sql.Execute("DELETE FROM dataset_lines WHERE id = ?1", {line}));
 }
 

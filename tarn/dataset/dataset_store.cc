@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tarn/dataset/changes/change_list.h"
 #include "tarn/dataset/errors.h"
 #include "tarn/dataset/in_sql.h"
 #include "tarn/dataset/rows.h"
@@ -21,6 +22,7 @@ namespace {
 struct Garbage {
   int64_t id = 0;
   std::optional<int64_t> dataset_id;
+  LineId root = 0;
   LineId line = 0;
   int64_t ordinal = 0;
 };
@@ -28,10 +30,12 @@ struct Garbage {
 Result<std::optional<Garbage>> FirstGarbage(SqlTransaction& sql) {
   std::optional<Garbage> found;
   TARN_RETURN_IF_ERROR(
-      sql.Query("SELECT id, dataset_id, line, ordinal FROM dataset_garbage ORDER BY id LIMIT 1", {},
-                [&](const SqlRow& row) -> Result<RowAction> {
+      sql.Query("SELECT id, dataset_id, line, ordinal, root FROM "
+                "dataset_garbage ORDER BY id LIMIT 1",
+                {}, [&](const SqlRow& row) -> Result<RowAction> {
                   found = Garbage{.id = row.Int(0),
                                   .dataset_id = ReadOptionalInt(row, 1),
+                                  .root = row.Int(4),
                                   .line = row.Int(2),
                                   .ordinal = row.Int(3)};
                   return RowAction::kStop;
@@ -39,12 +43,43 @@ Result<std::optional<Garbage>> FirstGarbage(SqlTransaction& sql) {
   return found;
 }
 
+Result<int64_t> PurgeRoot(SqlTransaction& sql, LineId root, int64_t rows_max) {
+  return sql.Execute(
+      "DELETE FROM dataset_files WHERE root = ?1 AND (path, line, ordinal) IN (SELECT path, line, "
+      "ordinal FROM dataset_files WHERE root = ?1 ORDER BY path, line, ordinal LIMIT ?2)",
+      {root, rows_max});
+}
+
+// Whether nothing but the garbage itself can have rows under its root: it began the root, and no
+// transaction that is not aborted is placed there.
+Result<bool> OwnsRoot(SqlTransaction& sql, const Garbage& garbage) {
+  if (garbage.root != garbage.line || garbage.ordinal != 1) {
+    return false;
+  }
+  TARN_ASSIGN_OR_RETURN(
+      const std::optional<int64_t> other,
+      FindInt(sql, "SELECT id FROM dataset_transactions WHERE root = ?1 AND state <> 2 LIMIT 1",
+              {garbage.root}));
+  return !other.has_value();
+}
+
+// One list of paths after the other. A copy for a checkpoint has none, but a root of its own.
 Result<int64_t> PurgeTransactionRows(SqlTransaction& sql, const Garbage& garbage,
                                      int64_t rows_max) {
-  return sql.Execute(
-      "DELETE FROM dataset_files WHERE (root, path, line, ordinal) IN (SELECT root, path, line, "
-      "ordinal FROM dataset_files WHERE line = ?1 AND ordinal = ?2 LIMIT ?3)",
-      {garbage.line, garbage.ordinal, rows_max});
+  TARN_ASSIGN_OR_RETURN(
+      const std::vector<std::string> paths,
+      changes::TakeFirstList(sql, {.line = garbage.line, .ordinal = garbage.ordinal}));
+  for (const std::string& path : paths) {
+    TARN_RETURN_IF_ERROR(
+        sql.Execute("DELETE FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?3 "
+                    "AND ordinal = ?4",
+                    {garbage.root, metastore::Blob{path}, garbage.line, garbage.ordinal}));
+  }
+  if (!paths.empty()) {
+    return static_cast<int64_t>(paths.size());
+  }
+  TARN_ASSIGN_OR_RETURN(const bool owns_root, OwnsRoot(sql, garbage));
+  return owns_root ? PurgeRoot(sql, garbage.root, rows_max) : 0;
 }
 
 // Files line by line, then what hangs on the dataset, at last its own row.
@@ -54,11 +89,16 @@ Result<int64_t> PurgeDatasetRows(SqlTransaction& sql, int64_t dataset_id, int64_
       FindInt(sql, "SELECT id FROM dataset_lines WHERE dataset_id = ?1 ORDER BY id LIMIT 1",
               {dataset_id}));
   if (line) {
-    TARN_ASSIGN_OR_RETURN(
-        const int64_t removed,
-        sql.Execute("DELETE FROM dataset_files WHERE (root, path, line, ordinal) IN (SELECT root, "
-                    "path, line, ordinal FROM dataset_files WHERE line = ?1 LIMIT ?2)",
-                    {*line, rows_max}));
+    // Every row's root is a line of the dataset.
+    TARN_ASSIGN_OR_RETURN(int64_t removed, PurgeRoot(sql, *line, rows_max));
+    if (removed == 0) {
+      TARN_ASSIGN_OR_RETURN(removed, sql.Execute("DELETE FROM dataset_changes WHERE line = ?1 "
+                                                 "AND (ordinal, first_path) IN "
+                                                 "(SELECT ordinal, first_path FROM "
+                                                 "dataset_changes WHERE line = ?1 ORDER BY "
+                                                 "ordinal, first_path LIMIT ?2)",
+                                                 {*line, rows_max}));
+    }
     if (removed > 0) {
       return removed;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tarn/dataset/physical_name.h"
 #include "tarn/dataset/rows.h"
 
 namespace tarn::dataset {
@@ -58,7 +59,7 @@ void ReadFileInto(const SqlRow& row, FileDetail detail, File& file) {
   }
   file.row_count = ReadOptionalInt(row, 8);
   file.transaction = {.uuid = ReadUuid(row, 9)};
-  file.location.assign(row.Text(10));
+  AssignLocation(row.Text(10), file.location);
   file.etag.assign(row.Text(11));
   if (detail == FileDetail::kWithStatistics) {
     file.statistics.assign(row.Text(12));
@@ -344,43 +345,76 @@ std::string FileScan::position() const {
   return least.value_or("");
 }
 
+namespace {
+
+// A place in a list: its first path, and the last path that was given out. No path has a NUL.
+std::string ListPosition(std::string_view first_path, std::string_view last_path) {
+  return std::string(first_path) + '\0' + std::string(last_path);
+}
+
+}  // namespace
+
+void ChangedPaths::AddList(const changes::Place& place, const std::vector<std::string>& list,
+                           std::string_view after, size_t count_max, std::vector<Change>& changes) {
+  size_t next = 0;
+  if (!after.empty()) {
+    next = static_cast<size_t>(std::upper_bound(list.begin(), list.end(), after) - list.begin());
+  }
+  for (; next < list.size() && changes.size() < count_max; ++next) {
+    changes.push_back({.path = list[next], .line = place.line, .ordinal = place.ordinal});
+    position_.ordinal = place.ordinal;
+    position_.path = ListPosition(list.front(), list[next]);
+  }
+}
+
+Status ChangedPaths::FinishList(SqlTransaction& sql, const Interval& interval, size_t count_max,
+                                std::vector<Change>& changes) {
+  const std::string position = position_.path;
+  const size_t middle = std::min(position.find('\0'), position.size());
+  const std::string first_path = position.substr(0, middle);
+  const std::string last_path = position.substr(std::min(middle + 1, position.size()));
+  return sql.Query(
+      "SELECT more FROM dataset_changes WHERE line = ?1 AND ordinal = ?2 AND first_path = ?3",
+      {interval.line, position_.ordinal, Blob{first_path}},
+      [&](const SqlRow& row) -> Result<RowAction> {
+        TARN_ASSIGN_OR_RETURN(const std::vector<std::string> list,
+                              changes::DecodePaths(first_path, row.Text(0)));
+        AddList({.line = interval.line, .ordinal = position_.ordinal}, list, last_path, count_max,
+                changes);
+        return RowAction::kStop;
+      });
+}
+
 Result<std::vector<ChangedPaths::Change>> ChangedPaths::Next(SqlTransaction& sql,
                                                              size_t count_max) {
   std::vector<Change> changes;
   while (position_.interval < changes_.size() && changes.size() < count_max) {
     const Interval& interval = changes_[position_.interval];
     position_.ordinal = std::max(position_.ordinal, interval.after);
-    const size_t count_before = changes.size();
-    const auto limit = static_cast<int64_t>(count_max - changes.size());
-    const auto visit = [&](const SqlRow& row) -> Result<RowAction> {
-      changes.push_back(
-          {.path = std::string(row.Text(0)), .line = interval.line, .ordinal = row.Int(1)});
-      return RowAction::kContinue;
-    };
-    // First the rest of the transaction it stopped in, then those after it.
-    const bool inside = !position_.path.empty();
-    if (inside) {
-      TARN_RETURN_IF_ERROR(sql.Query(
-          "SELECT path, ordinal FROM dataset_files WHERE line = ?1 AND ordinal = ?2 AND path > ?3 "
-          "ORDER BY path LIMIT ?4",
-          {interval.line, position_.ordinal, Blob{position_.path}, limit}, visit));
-    } else {
-      TARN_RETURN_IF_ERROR(
-          sql.Query("SELECT path, ordinal FROM dataset_files WHERE line = ?1 AND ordinal > ?2 AND "
-                    "ordinal <= ?3 ORDER BY ordinal, path LIMIT ?4",
-                    {interval.line, position_.ordinal, interval.through, limit}, visit));
-    }
-    if (changes.size() > count_before) {
-      position_.ordinal = changes.back().ordinal;
-      position_.path = changes.back().path;
-    }
-    if (changes.size() - count_before < static_cast<size_t>(limit)) {
-      // That query came to its end: go behind the transaction, or to the next interval.
-      position_.path.clear();
-      if (!inside) {
-        ++position_.interval;
-        position_.ordinal = 0;
+    if (!position_.path.empty()) {
+      TARN_RETURN_IF_ERROR(FinishList(sql, interval, count_max, changes));
+      if (changes.size() == count_max) {
+        break;
       }
+    }
+    // No path begins with 0xFF: without a list nothing more of that transaction is wanted.
+    const std::string behind = position_.path.empty()
+                                   ? std::string(1, '\xFF')
+                                   : position_.path.substr(0, position_.path.find('\0'));
+    TARN_RETURN_IF_ERROR(sql.Query(
+        "SELECT ordinal, first_path, more FROM dataset_changes WHERE line = ?1 AND (ordinal, "
+        "first_path) > (?2, ?3) AND ordinal <= ?4 ORDER BY ordinal, first_path",
+        {interval.line, position_.ordinal, Blob{behind}, interval.through},
+        [&](const SqlRow& row) -> Result<RowAction> {
+          TARN_ASSIGN_OR_RETURN(const std::vector<std::string> list,
+                                changes::DecodePaths(row.Text(1), row.Text(2)));
+          AddList({.line = interval.line, .ordinal = row.Int(0)}, list, {}, count_max, changes);
+          return changes.size() < count_max ? RowAction::kContinue : RowAction::kStop;
+        }));
+    if (changes.size() < count_max) {
+      ++position_.interval;
+      position_.ordinal = 0;
+      position_.path.clear();
     }
   }
   return changes;

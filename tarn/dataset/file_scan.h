@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tarn/dataset/changes/change_list.h"
 #include "tarn/dataset/file_view.h"
 #include "tarn/dataset/lineage.h"
 #include "tarn/metastore/database.h"
@@ -83,13 +84,13 @@ std::string EndOfPrefix(std::string_view prefix);
 /// The first path after `path`: no path contains a NUL.
 std::string After(std::string_view path);
 
-/// Paths that the transactions of a lineage wrote, in commit order, then path order.
+/// Paths that the transactions of a lineage wrote, in commit order, then list by list.
 class ChangedPaths {
  public:
   struct Position {
     size_t interval = 0;
     int64_t ordinal = 0;  // 0 = before the interval's first.
-    std::string path;
+    std::string path;     // List and place in it; empty = before the transaction's first.
   };
 
   ChangedPaths(const Lineage& changes, Position position)
@@ -105,6 +106,13 @@ class ChangedPaths {
   [[nodiscard]] const Position& position() const { return position_; }
 
  private:
+  // Adds the paths of a list that follow `after` (empty: all) until there are `count_max`.
+  void AddList(const changes::Place& place, const std::vector<std::string>& list,
+               std::string_view after, size_t count_max, std::vector<Change>& changes);
+  // Reads the rest of the list it stopped in.
+  Status FinishList(metastore::SqlTransaction& sql, const Interval& interval, size_t count_max,
+                    std::vector<Change>& changes);
+
   const Lineage& changes_;
   Position position_;
 };

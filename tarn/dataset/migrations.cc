@@ -169,12 +169,35 @@ CREATE TABLE dataset_retention_kept (
 // What a merge took in: the second parent of its transaction.
 constexpr const char* kVersion3 = "ALTER TABLE dataset_transactions ADD COLUMN merged_id INTEGER";
 
+// Lists of changed paths instead of an index of file rows by transaction. Copies of checkpoints
+// have no list.
+constexpr const char* kVersion4 = R"sql(
+CREATE TABLE dataset_changes (
+  line INTEGER NOT NULL,
+  ordinal INTEGER NOT NULL,
+  first_path BLOB NOT NULL,
+  replaced INTEGER NOT NULL,
+  more BLOB,
+  PRIMARY KEY (line, ordinal, first_path)
+) WITHOUT ROWID;
+INSERT INTO dataset_changes (line, ordinal, first_path, replaced)
+  SELECT f.line, f.ordinal, f.path, CASE WHEN f.operation = 0 THEN f.replaces ELSE 0 END
+  FROM dataset_files f WHERE f.root <> f.line OR NOT EXISTS (SELECT 1 FROM dataset_lines l WHERE
+  l.id = f.line AND l.checkpoint_of IS NOT NULL) ORDER BY f.line, f.ordinal, f.path;
+DROP INDEX dataset_files_of_transaction;
+ALTER TABLE dataset_garbage ADD COLUMN root INTEGER;
+UPDATE dataset_garbage SET root = COALESCE((SELECT t.root FROM dataset_transactions t WHERE
+  t.line = dataset_garbage.line AND t.ordinal = dataset_garbage.ordinal), line)
+  WHERE line IS NOT NULL
+)sql";
+
 }  // namespace
 
 std::vector<metastore::Migration> Migrations() {
   return {{.room = "dataset", .version = 1, .sql = kVersion1},
           {.room = "dataset", .version = 2, .sql = kVersion2},
-          {.room = "dataset", .version = 3, .sql = kVersion3}};
+          {.room = "dataset", .version = 3, .sql = kVersion3},
+          {.room = "dataset", .version = 4, .sql = kVersion4}};
 }
 
 }  // namespace tarn::dataset

@@ -18,4 +18,12 @@ std::string PhysicalName(const DatasetRid& dataset, const Uuid& file, std::strin
 /// When `location` was named, if it is a physical name of this dataset in exactly this form.
 std::optional<Timestamp> PhysicalNameTime(const DatasetRid& dataset, std::string_view location);
 
+/// A location as file rows hold it: a physical name as '~', its two identifiers
+/// in base 64 and its extension, about half as long; any other as it is, behind
+/// '~' when it begins with one.
+std::string ShortenLocation(std::string_view location);
+/// The location behind what ShortenLocation made, into a string that keeps its
+/// room.
+void AssignLocation(std::string_view stored, std::string& location);
+
 }  // namespace tarn::dataset

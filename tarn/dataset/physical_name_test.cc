@@ -43,5 +43,18 @@ TEST(PhysicalNameTest, OnlyItsOwnNamesHaveATime) {
   }
 }
 
+TEST(PhysicalNameTest, LocationsAreStoredShorterAndComeBack) {
+  const std::string name = NameFor("x.parquet");
+  EXPECT_EQ(ShortenLocation(name).size(), 44U + 8U);
+  std::string short_name = ShortenLocation(NameFor("x"));
+  for (const std::string& location :
+       {name, NameFor("x"), std::string("at/a"), std::string("s3://b/k"), std::string("~"),
+        std::string("~~x"), short_name, name + "/x", std::string(60, '~'), std::string()}) {
+    std::string back = "something else";
+    AssignLocation(ShortenLocation(location), back);
+    EXPECT_EQ(back, location);
+  }
+}
+
 }  // namespace
 }  // namespace tarn::dataset

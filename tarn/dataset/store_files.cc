@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "tarn/base/json_text.h"
+#include "tarn/dataset/branching/merge_rows.h"
+#include "tarn/dataset/changes/change_list.h"
 #include "tarn/dataset/dataset_store.h"
 #include "tarn/dataset/errors.h"
 #include "tarn/dataset/file_scan.h"
 #include "tarn/dataset/in_sql.h"
 #include "tarn/dataset/logical_path.h"
-#include "tarn/dataset/merge_rows.h"
+#include "tarn/dataset/physical_name.h"
 #include "tarn/dataset/rows.h"
 
 namespace tarn::dataset {
@@ -122,13 +124,14 @@ class RowWriter {
     arguments_[7] = static_cast<int64_t>(file.managed);
     arguments_[8] = file.checksum ? SqlValue(static_cast<int64_t>(*file.checksum)) : SqlValue();
     arguments_[9] = OrNull(file.row_count);
-    arguments_[11] = file.location;
+    arguments_[11] = ShortenLocation(file.location);
     arguments_[12] = file.etag.empty() ? SqlValue() : SqlValue(file.etag);
     arguments_[13] = file.statistics ? SqlValue(Blob{*file.statistics}) : SqlValue();
     TARN_ASSIGN_OR_RETURN(const std::optional<bool> replaces, Insert(file.path));
     if (!replaces) {
       return Overwrite(file);
     }
+    written_.push_back({.path = file.path, .replaces = *replaces});
     counters_.file_count += 1;
     counters_.overwritten_count += *replaces ? 1 : 0;
     counters_.size_bytes += file.size_bytes;
@@ -147,10 +150,18 @@ class RowWriter {
     arguments_[11] = std::string();
     TARN_ASSIGN_OR_RETURN(const std::optional<bool> replaces, Insert(path));
     if (replaces) {
+      written_.push_back({.path = path, .replaces = false});
       counters_.file_count += 1;
       counters_.removed_count += 1;
     }
     return Status::Ok();
+  }
+
+  /// Adds what was written to the transaction's lists and counters. Once, at the end.
+  Status Finish() {
+    TARN_RETURN_IF_ERROR(
+        changes::AddPaths(sql_, {.line = row_.line, .ordinal = row_.ordinal}, std::move(written_)));
+    return SaveCounters(sql_, row_, counters_, now_);
   }
 
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -178,19 +189,21 @@ class RowWriter {
 
   // The newest upload of a path in one transaction wins.
   Status Overwrite(const StoredFile& file) {
-    TARN_ASSIGN_OR_RETURN(
-        const int64_t size_before,
-        QueryInt(sql_,
-                 "SELECT size_bytes FROM dataset_files WHERE root = ?1 AND path = ?2 AND "
-                 "line = ?3 AND ordinal = ?4",
-                 {row_.root, Blob{file.path}, row_.line, row_.ordinal}));
-    TARN_RETURN_IF_ERROR(sql_.Execute(
-        "UPDATE dataset_files SET size_bytes = ?5, updated_at = ?6, managed = ?7, checksum = ?8, "
-        "row_count = ?9, location = ?10, etag = ?11, statistics = ?12 WHERE root = ?1 AND "
-        "path = ?2 AND line = ?3 AND ordinal = ?4",
-        {row_.root, Blob{file.path}, row_.line, row_.ordinal, file.size_bytes, ToMicros(now_),
-         arguments_[7], arguments_[8], arguments_[9], file.location, arguments_[12],
-         arguments_[13]}));
+    TARN_ASSIGN_OR_RETURN(const int64_t size_before,
+                          QueryInt(sql_,
+                                   "SELECT size_bytes FROM dataset_files WHERE root = ?1 AND "
+                                   "path = ?2 AND "
+                                   "line = ?3 AND ordinal = ?4",
+                                   {row_.root, Blob{file.path}, row_.line, row_.ordinal}));
+    TARN_RETURN_IF_ERROR(
+        sql_.Execute("UPDATE dataset_files SET size_bytes = ?5, updated_at = ?6, managed = "
+                     "?7, checksum = ?8, "
+                     "row_count = ?9, location = ?10, etag = ?11, statistics = ?12 WHERE "
+                     "root = ?1 AND "
+                     "path = ?2 AND line = ?3 AND ordinal = ?4",
+                     {row_.root, Blob{file.path}, row_.line, row_.ordinal, file.size_bytes,
+                      ToMicros(now_), arguments_[7], arguments_[8], arguments_[9], arguments_[11],
+                      arguments_[12], arguments_[13]}));
     counters_.size_bytes += file.size_bytes - size_before;
     return Status::Ok();
   }
@@ -202,6 +215,7 @@ class RowWriter {
   bool in_sql_ = true;
   std::string insert_;
   SqlArguments arguments_;
+  std::vector<changes::WrittenPath> written_;
   Counters counters_;
 };
 
@@ -290,7 +304,7 @@ Status PutFiles(SqlTransaction& sql, const DatasetRid& dataset, const Transactio
   for (const StoredFile* file : batch.files) {
     TARN_RETURN_IF_ERROR(writer.Put(*file));
   }
-  return SaveCounters(sql, row, writer.counters(), batch.now);
+  return writer.Finish();
 }
 
 }  // namespace
@@ -307,7 +321,7 @@ Status WriteMergeRows(SqlTransaction& sql, const DatasetRid& dataset, const Tran
   for (const std::string& path : rows.removals) {
     TARN_RETURN_IF_ERROR(writer.Remove(path));
   }
-  return SaveCounters(sql, row, writer.counters(), rows.now);
+  return writer.Finish();
 }
 
 Status DatasetStore::RegisterFiles(SqlTransaction& sql, const DatasetRid& dataset,
@@ -347,7 +361,7 @@ Result<int64_t> DatasetStore::RemoveFiles(SqlTransaction& sql, const DatasetRid&
   for (const std::string& path : present) {
     TARN_RETURN_IF_ERROR(writer.Remove(path));
   }
-  TARN_RETURN_IF_ERROR(SaveCounters(sql, row, writer.counters(), now));
+  TARN_RETURN_IF_ERROR(writer.Finish());
   return writer.counters().removed_count;
 }
 
@@ -388,18 +402,24 @@ Result<int64_t> DatasetStore::UnregisterFiles(SqlTransaction& sql, const Dataset
   }
   Counters counters;
   for (const std::string& path : paths) {
+    std::optional<changes::WrittenPath> gone;
     TARN_RETURN_IF_ERROR(sql.Query(
         "DELETE FROM dataset_files WHERE root = ?1 AND path = ?2 AND line = ?3 AND ordinal = ?4 "
         "RETURNING operation, replaces, size_bytes",
         {row.root, Blob{path}, row.line, row.ordinal},
         [&](const SqlRow& removed) -> Result<RowAction> {
           const bool removal = static_cast<FileOperation>(removed.Int(0)) == FileOperation::kRemove;
+          gone = {.path = path, .replaces = !removal && removed.Int(1) != 0};
           counters.file_count -= 1;
           counters.removed_count -= removal ? 1 : 0;
-          counters.overwritten_count -= !removal && removed.Int(1) != 0 ? 1 : 0;
+          counters.overwritten_count -= gone->replaces ? 1 : 0;
           counters.size_bytes -= removed.Int(2);
           return RowAction::kContinue;
         }));
+    if (gone) {
+      TARN_RETURN_IF_ERROR(
+          changes::RemovePath(sql, {.line = row.line, .ordinal = row.ordinal}, *gone));
+    }
   }
   TARN_RETURN_IF_ERROR(SaveCounters(sql, row, counters, clock_.Now()));
   return -counters.file_count;

@@ -5,6 +5,7 @@
 
 #include "tarn/base/json_text.h"
 #include "tarn/dataset/ancestry.h"
+#include "tarn/dataset/changes/change_list.h"
 #include "tarn/dataset/dataset_store.h"
 #include "tarn/dataset/errors.h"
 #include "tarn/dataset/in_sql.h"
@@ -65,15 +66,25 @@ Result<std::optional<TransactionRow>> LoadHead(SqlTransaction& sql, const Branch
 
 // Paths of an APPEND that its parent's view already has.
 Status ClashFailure(SqlTransaction& sql, const DatasetRow& dataset, const TransactionRow& row) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<std::string> written,
+                        changes::PathsAmongReplaced(sql, {.line = row.line, .ordinal = row.ordinal},
+                                                    kClashesShownMax));
   std::string paths;
-  TARN_RETURN_IF_ERROR(
-      sql.Query("SELECT path FROM dataset_files WHERE line = ?1 AND ordinal = ?2 AND replaces = 1 "
-                "ORDER BY path LIMIT ?3",
-                {row.line, row.ordinal, int64_t{kClashesShownMax}},
-                [&](const SqlRow& found) -> Result<RowAction> {
-                  paths += (paths.empty() ? "" : ",") + JsonString(found.Text(0));
-                  return RowAction::kContinue;
-                }));
+  int shown = 0;
+  for (const std::string& path : written) {
+    TARN_ASSIGN_OR_RETURN(const std::optional<int64_t> replaces,
+                          FindInt(sql,
+                                  "SELECT replaces FROM dataset_files WHERE root = ?1 AND path = "
+                                  "?2 AND line = ?3 "
+                                  "AND ordinal = ?4",
+                                  {row.root, metastore::Blob{path}, row.line, row.ordinal}));
+    if (replaces.value_or(0) != 0) {
+      paths += (paths.empty() ? "" : ",") + JsonString(path);
+      if (++shown == kClashesShownMax) {
+        break;
+      }
+    }
+  }
   const std::string count = std::to_string(row.overwritten_count);
   return Status::Conflict("APPEND transaction " + row.rid.ToString() + " of dataset " +
                           dataset.dataset.rid.ToString() + " has " + count +
@@ -150,16 +161,29 @@ Status DropRows(SqlTransaction& sql, const TransactionRow& row) {
     return Status::Ok();
   }
   if (row.file_count <= kAbortRowsMax) {
-    return StatusOf(sql.Execute(
-        "DELETE FROM dataset_files WHERE (root, path, line, ordinal) IN (SELECT root, path, "
-        "line, ordinal FROM dataset_files WHERE line = ?1 AND ordinal = ?2)",
-        {row.line, row.ordinal}));
+    while (true) {
+      TARN_ASSIGN_OR_RETURN(
+          const std::vector<std::string> paths,
+          changes::TakeFirstList(sql, {.line = row.line, .ordinal = row.ordinal}));
+      if (paths.empty()) {
+        return Status::Ok();
+      }
+      for (const std::string& path : paths) {
+        TARN_RETURN_IF_ERROR(
+            sql.Execute("DELETE FROM dataset_files WHERE root = ?1 AND path = ?2 AND line "
+                        "= ?3 AND ordinal = "
+                        "?4",
+                        {row.root, metastore::Blob{path}, row.line, row.ordinal}));
+      }
+    }
   }
   TARN_RETURN_IF_ERROR(
       sql.Execute("UPDATE dataset_branches SET line = 0 WHERE id = ?1 AND line = ?2",
                   {row.branch_id, row.line}));
-  return StatusOf(sql.Execute("INSERT INTO dataset_garbage (line, ordinal) VALUES (?1, ?2)",
-                              {row.line, row.ordinal}));
+  return StatusOf(
+      sql.Execute("INSERT INTO dataset_garbage (root, line, ordinal) VALUES (?1, ?2, "
+                  "?3)",
+                  {row.root, row.line, row.ordinal}));
 }
 
 Result<TransactionRow> LoadOpen(SqlTransaction& sql, const DatasetRow& dataset,

@@ -10,6 +10,7 @@
 #include "tarn/dataset/errors.h"
 #include "tarn/dataset/file_scan.h"
 #include "tarn/dataset/in_sql.h"
+#include "tarn/dataset/physical_name.h"
 #include "tarn/dataset/retention/live_files.h"
 #include "tarn/dataset/rows.h"
 
@@ -96,7 +97,8 @@ Status AddShowing(metastore::Database& database, const Found& found, LineId root
         "SELECT line, ordinal, location FROM dataset_files WHERE root = ?1 AND path = ?2",
         {root, Blob{found.file.path}}, [&](const SqlRow& row) -> Result<RowAction> {
           rows.emplace_back(RowPlace{.line = row.Int(0), .ordinal = row.Int(1)},
-                            row.Text(2) == found.file.location);
+                            row.Text(2) == found.file.location ||
+                                row.Text(2) == ShortenLocation(found.file.location));
           return RowAction::kContinue;
         });
   }));

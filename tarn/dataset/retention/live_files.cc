@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tarn/dataset/file_scan.h"
+#include "tarn/dataset/physical_name.h"
 #include "tarn/dataset/rows.h"
 
 namespace tarn::dataset::retention {
@@ -114,9 +115,9 @@ Status VisitRoot(metastore::Database& database, LineId root, std::optional<Times
             path.assign(row.Text(0));
             last = {.line = row.Int(1), .ordinal = row.Int(2)};
             const bool removal = static_cast<FileOperation>(row.Int(3)) == FileOperation::kRemove;
-            TARN_RETURN_IF_ERROR(judge.Add(path, {.place = last,
-                                                  .needed_if_shown = !removal && row.Int(4) != 0,
-                                                  .location = std::string(row.Text(5))}));
+            Row read{.place = last, .needed_if_shown = !removal && row.Int(4) != 0, .location = {}};
+            AssignLocation(row.Text(5), read.location);
+            TARN_RETURN_IF_ERROR(judge.Add(path, std::move(read)));
             return RowAction::kContinue;
           });
     }));
