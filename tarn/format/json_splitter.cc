@@ -64,15 +64,15 @@ enum class JsonSplitter::Outcome : uint8_t { kRecord, kAgain, kStarved };
 struct JsonSplitter::State {
   explicit State(JsonSplitterOptions given) : options(given), tape(given.limits) {
     options.window_bytes = std::max<uint32_t>(options.window_bytes, 64);
-    Clear();
+    Clear(0);
   }
 
-  void Clear() {
+  void Clear(uint64_t offset_bytes) {
     buffer.clear();
     begin = 0;
-    buffer_offset = 0;
+    buffer_offset = offset_bytes;
     finished = false;
-    started = false;
+    started = offset_bytes > 0;
     in_array = false;
     skipping = false;
     window_open = false;
@@ -440,7 +440,14 @@ void JsonSplitter::Finish() {
   state_->finished = true;
 }
 
-void JsonSplitter::Reset() { state_->Clear(); }
+void JsonSplitter::Reset(uint64_t offset_bytes) { state_->Clear(offset_bytes); }
+
+std::optional<uint64_t> JsonSplitter::ResumeOffset() const {
+  if (state_->in_array || state_->skipping) {
+    return std::nullopt;
+  }
+  return state_->buffer_offset + state_->begin;
+}
 
 bool JsonSplitter::Next(JsonRecord& record) {
   for (;;) {

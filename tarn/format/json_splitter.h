@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -49,8 +50,11 @@ class JsonSplitter {
   void Finish();
   /// Gives the next record. False: more bytes are needed, or, after Finish, the end is reached.
   bool Next(JsonRecord& record);
-  /// Starts over with an empty stream, buffers kept.
-  void Reset();
+  /// Starts over with an empty stream, buffers kept; its first byte counts as `offset_bytes`.
+  void Reset(uint64_t offset_bytes = 0);
+  /// Offset behind the records given so far, from where another splitter could go on. Nothing
+  /// inside an array of records or a record that is too large.
+  [[nodiscard]] std::optional<uint64_t> ResumeOffset() const;
 
  private:
   enum class Outcome : uint8_t;

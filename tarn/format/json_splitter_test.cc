@@ -228,5 +228,33 @@ TEST(JsonSplitterTest, GoodLinesSurviveDamageAroundThem) {
   }
 }
 
+TEST(JsonSplitterTest, AnotherSplitterGoesOnAtTheResumeOffset) {
+  const std::string text = "{\"a\":1} {\"a\":2}\n{\"a\":\n3}\n[{\"a\":4},{\"a\":5}]\n{\"a\":6}";
+  for (size_t cut = 0; cut <= text.size(); ++cut) {
+    JsonSplitter first;
+    JsonRecord record;
+    std::vector<std::string> records;
+    first.Feed(std::string_view(text).substr(0, cut));
+    while (first.Next(record)) {
+      records.emplace_back(record.text);
+    }
+    const std::optional<uint64_t> offset = first.ResumeOffset();
+    if (!offset) {
+      continue;  // Inside the array.
+    }
+    ASSERT_LE(*offset, cut);
+    JsonSplitter second;
+    second.Reset(*offset);
+    second.Feed(std::string_view(text).substr(*offset));
+    second.Finish();
+    while (second.Next(record)) {
+      records.emplace_back(record.text);
+      EXPECT_EQ(text.substr(record.offset_bytes, record.text.size()), record.text);
+    }
+    EXPECT_EQ(records.size(), 6U) << "cut at " << cut;
+    EXPECT_EQ(records.back(), "{\"a\":6}");
+  }
+}
+
 }  // namespace
 }  // namespace tarn::format

@@ -53,6 +53,7 @@ struct LandingRows::State {
   std::vector<DeadLetter> letters;
   size_t letters_before_file = 0;
   int64_t first_row = 0;      // hdr__file_row of the splitter's row 0.
+  int64_t next_row = 0;       // hdr__file_row of the record that comes next.
   int64_t handed_over = 0;    // Rows of the file that TakeRows gave away.
   int64_t pending_start = 0;  // Index of the file's first row not handed over.
   LandingCounts counts;
@@ -154,6 +155,7 @@ Status LandingRows::State::TakeRecord(const JsonRecord& record) {
 Status LandingRows::State::TakeRecords() {
   JsonRecord record;
   while (splitter.Next(record)) {
+    next_row = first_row + static_cast<int64_t>(record.row) + 1;
     TARN_RETURN_IF_ERROR(TakeRecord(record));
   }
   return Status::Ok();
@@ -172,9 +174,10 @@ Result<std::unique_ptr<LandingRows>> LandingRows::Make(const LandingSpec& spec,
 
 void LandingRows::StartFile(const FilePosition& position) {
   State& state = *state_;
-  state.splitter.Reset();
+  state.splitter.Reset(position.offset_bytes);
   state.files.push_back({.position = position, .row_count = 0});
   state.first_row = position.rows_done;
+  state.next_row = position.rows_done;
   state.handed_over = 0;
   state.pending_start = static_cast<int64_t>(state.file_rows.size());
   state.letters_before_file = state.letters.size();
@@ -192,6 +195,23 @@ Status LandingRows::FinishFile() {
   TARN_RETURN_IF_ERROR(state_->TakeRecords());
   ++state_->counts.files;
   return Status::Ok();
+}
+
+std::optional<source::files::FileResume> LandingRows::Resume() const {
+  const std::optional<uint64_t> offset = state_->splitter.ResumeOffset();
+  if (!offset || state_->files.empty()) {
+    return std::nullopt;
+  }
+  const FilePosition& file = state_->files.back().position;
+  return source::files::FileResume{.key = file.key,
+                                   .version = file.version,
+                                   .offset_bytes = *offset,
+                                   .rows_done = state_->next_row};
+}
+
+void LandingRows::KeepFile() {
+  state_->handed_over = 0;
+  state_->counts_before_file = state_->counts;
 }
 
 int64_t LandingRows::DropFile() {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,11 @@ class LandingRows {
   Status Feed(std::string_view bytes);
   /// The file has ended and counts. Errors: as Feed.
   Status FinishFile();
+  /// Where another life of the task could go on in the open file, if all records so far were
+  /// committed. Nothing where that cannot be, such as inside an array of records.
+  [[nodiscard]] std::optional<source::files::FileResume> Resume() const;
+  /// The rows of the open file so far are committed: DropFile leaves them alone.
+  void KeepFile();
   /// Takes the rows and dead letters of the file back that were not handed over yet; returns how
   /// many rows had been handed over before.
   int64_t DropFile();

@@ -41,24 +41,45 @@ CREATE TABLE landing_removal (
 );
 )sql";
 
+// Which commit a file's rows came with: a branch that is set back takes its later files back, too.
+constexpr std::string_view kCommitNumbers = R"sql(
+ALTER TABLE landing_state ADD COLUMN commit_number INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE landing_file ADD COLUMN commit_number INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 constexpr std::string_view kFileColumns =
     "SELECT f.key, f.etag, f.size_bytes, f.modified, f.content_hash, f.outcome, f.loaded FROM "
     "landing_file AS f ";
 
-std::string EncodeResume(const FileResume& resume) {
-  return nlohmann::json{{"key", resume.key},
-                        {"etag", resume.version.etag},
-                        {"size", resume.version.size_bytes},
-                        {"modified", ToMicros(resume.version.modified)},
-                        {"offset", resume.offset_bytes},
-                        {"rows", resume.rows_done}}
-      .dump();
+nlohmann::json ToJson(const FileResume& resume) {
+  return {{"key", resume.key},
+          {"etag", resume.version.etag},
+          {"size", resume.version.size_bytes},
+          {"modified", ToMicros(resume.version.modified)},
+          {"offset", resume.offset_bytes},
+          {"rows", resume.rows_done},
+          {"seen", resume.seen_bytes},
+          {"seen_hash", resume.seen_hash}};
 }
 
-Result<FileResume> DecodeResume(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    return Status::Corruption("landing_state.resume is not a JSON object");
+SqlValue ResumeValue(const std::optional<FileResume>& resume) {
+  return resume ? SqlValue(ToJson(*resume).dump()) : SqlValue(std::monostate());
+}
+
+SqlValue TimeValue(const std::optional<Timestamp>& time) {
+  return time ? SqlValue(ToMicros(*time)) : SqlValue(std::monostate());
+}
+
+Result<FileResume> ResumeOf(const nlohmann::json& json) {
+  const auto has = [&](const char* name, auto is) {
+    return !json.contains(name) || (json[name].*is)();
+  };
+  if (!json.is_object() || !has("key", &nlohmann::json::is_string) ||
+      !has("etag", &nlohmann::json::is_string) || !has("size", &nlohmann::json::is_number) ||
+      !has("modified", &nlohmann::json::is_number) || !has("offset", &nlohmann::json::is_number) ||
+      !has("rows", &nlohmann::json::is_number) || !has("seen", &nlohmann::json::is_number) ||
+      !has("seen_hash", &nlohmann::json::is_number)) {
+    return Status::Corruption("the place to go on in a file is unreadable: " + json.dump());
   }
   FileResume resume;
   resume.key = json.value("key", "");
@@ -67,7 +88,13 @@ Result<FileResume> DecodeResume(std::string_view text) {
                     .modified = FromMicros(json.value("modified", int64_t{0}))};
   resume.offset_bytes = json.value("offset", uint64_t{0});
   resume.rows_done = json.value("rows", int64_t{0});
+  resume.seen_bytes = json.value("seen", uint64_t{0});
+  resume.seen_hash = json.value("seen_hash", uint64_t{0});
   return resume;
+}
+
+Result<FileResume> DecodeResume(std::string_view text) {
+  return ResumeOf(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
 }
 
 Result<LedgerEntry> EntryAt(const SqlRow& row) {
@@ -84,35 +111,79 @@ Result<LedgerEntry> EntryAt(const SqlRow& row) {
   return entry;
 }
 
-Status WriteEntry(SqlTransaction& sql, std::string_view dataset, const LedgerEntry& entry) {
+enum class EntryRows { kOfThisCommit, kOfBefore };
+
+Status WriteEntry(SqlTransaction& sql, std::string_view dataset, const LedgerEntry& entry,
+                  int64_t commit_number, EntryRows rows) {
   const SqlValue hash = entry.content_hash ? SqlValue(static_cast<int64_t>(*entry.content_hash))
                                            : SqlValue(std::monostate());
   TARN_RETURN_IF_ERROR(sql.Execute(
       "INSERT INTO landing_file (dataset, key, etag, size_bytes, modified, content_hash, outcome, "
-      "loaded) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (dataset, key) DO UPDATE SET "
+      "loaded, commit_number) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+      "ON CONFLICT (dataset, key) DO UPDATE SET "
       "etag = excluded.etag, size_bytes = excluded.size_bytes, modified = excluded.modified, "
-      "content_hash = excluded.content_hash, outcome = excluded.outcome, loaded = excluded.loaded",
+      "content_hash = excluded.content_hash, outcome = excluded.outcome, loaded = excluded.loaded, "
+      "commit_number = CASE WHEN ?10 = 1 THEN excluded.commit_number ELSE "
+      "landing_file.commit_number END",
       {std::string(dataset), entry.key, entry.version.etag,
        static_cast<int64_t>(entry.version.size_bytes), ToMicros(entry.version.modified), hash,
        std::string(source::files::FileOutcomeName(entry.outcome)),
-       static_cast<int64_t>(entry.loaded)}));
+       static_cast<int64_t>(entry.loaded), commit_number,
+       static_cast<int64_t>(rows == EntryRows::kOfThisCommit)}));
   return Status::Ok();
 }
 
 }  // namespace
 
-std::vector<metastore::Migration> Migrations() { return {{"landing", 1, std::string(kSchema)}}; }
+std::vector<metastore::Migration> Migrations() {
+  return {{"landing", 1, std::string(kSchema)}, {"landing", 2, std::string(kCommitNumbers)}};
+}
+
+std::string EncodePositions(const LandingPositions& positions) {
+  nlohmann::json json{{"commit", positions.commit_number}};
+  if (positions.complete_until) {
+    json["complete_until"] = ToMicros(*positions.complete_until);
+  }
+  if (positions.resume) {
+    json["resume"] = ToJson(*positions.resume);
+  }
+  return json.dump();
+}
+
+Result<std::optional<LandingPositions>> DecodePositions(std::string_view record_json) {
+  const nlohmann::json record =
+      nlohmann::json::parse(record_json, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !record.contains("positions")) {
+    return std::optional<LandingPositions>();
+  }
+  const nlohmann::json& json = record["positions"];
+  const bool readable =
+      json.is_object() && json.contains("commit") && json["commit"].is_number_integer() &&
+      (!json.contains("complete_until") || json["complete_until"].is_number_integer());
+  if (!readable) {
+    return Status::Corruption("positions of a transaction are unreadable: " + json.dump());
+  }
+  LandingPositions positions{
+      .commit_number = json["commit"].get<int64_t>(), .complete_until = {}, .resume = {}};
+  if (json.contains("complete_until")) {
+    positions.complete_until = FromMicros(json["complete_until"].get<int64_t>());
+  }
+  if (json.contains("resume")) {
+    TARN_ASSIGN_OR_RETURN(positions.resume, ResumeOf(json["resume"]));
+  }
+  return std::optional(std::move(positions));
+}
 
 Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_view dataset) {
   std::optional<LandingState> state;
   TARN_RETURN_IF_ERROR(
-      sql.Query("SELECT first_start, complete_until, resume, columns, source FROM landing_state "
-                "WHERE dataset "
-                "= ?1",
+      sql.Query("SELECT first_start, complete_until, resume, columns, source, commit_number FROM "
+                "landing_state WHERE dataset = ?1",
                 {std::string(dataset)}, [&](const SqlRow& row) -> Result<RowAction> {
                   LandingState read;
                   read.first_start = FromMicros(row.Int(0));
                   read.source = row.Text(4);
+                  read.commit_number = row.Int(5);
                   if (!row.IsNull(1)) {
                     read.ledger.complete_until = FromMicros(row.Int(1));
                   }
@@ -162,21 +233,42 @@ Status StartState(SqlTransaction& sql, std::string_view dataset, const LandingSt
 
 Status WriteState(SqlTransaction& sql, std::string_view dataset, const LandingStateChange& change) {
   for (const LedgerEntry& entry : change.entries) {
-    TARN_RETURN_IF_ERROR(WriteEntry(sql, dataset, entry));
+    TARN_RETURN_IF_ERROR(
+        WriteEntry(sql, dataset, entry, change.commit_number, EntryRows::kOfThisCommit));
   }
-  const SqlValue until = change.complete_until ? SqlValue(ToMicros(*change.complete_until))
-                                               : SqlValue(std::monostate());
-  const SqlValue resume =
-      change.resume ? SqlValue(EncodeResume(*change.resume)) : SqlValue(std::monostate());
+  for (const LedgerEntry& entry : change.touched) {
+    TARN_RETURN_IF_ERROR(
+        WriteEntry(sql, dataset, entry, change.commit_number, EntryRows::kOfBefore));
+  }
   TARN_ASSIGN_OR_RETURN(
       const int64_t updated,
-      sql.Execute("UPDATE landing_state SET complete_until = coalesce(?1, complete_until), resume "
-                  "= ?2, columns = ?3 WHERE dataset = ?4",
-                  {until, resume, format::EncodeColumnSet(change.columns), std::string(dataset)}));
+      sql.Execute(
+          "UPDATE landing_state SET complete_until = coalesce(?1, complete_until), resume "
+          "= ?2, columns = ?3, commit_number = ?4 WHERE dataset = ?5",
+          {TimeValue(change.complete_until), ResumeValue(change.resume),
+           format::EncodeColumnSet(change.columns), change.commit_number, std::string(dataset)}));
   if (updated != 1) {
     return Status::NotFound("the landing task of " + std::string(dataset) + " was never started");
   }
   return Status::Ok();
+}
+
+Result<int64_t> GoBack(SqlTransaction& sql, std::string_view dataset,
+                       const LandingPositions& positions) {
+  TARN_ASSIGN_OR_RETURN(
+      const int64_t forgotten,
+      sql.Execute("DELETE FROM landing_file WHERE dataset = ?1 AND commit_number > ?2",
+                  {std::string(dataset), positions.commit_number}));
+  TARN_RETURN_IF_ERROR(
+      sql.Execute("DELETE FROM landing_removal WHERE dataset = ?1 AND key NOT IN (SELECT f.key "
+                  "FROM landing_file AS f WHERE f.dataset = ?1)",
+                  {std::string(dataset)}));
+  TARN_RETURN_IF_ERROR(
+      sql.Execute("UPDATE landing_state SET complete_until = ?1, resume = ?2, commit_number = ?3 "
+                  "WHERE dataset = ?4",
+                  {TimeValue(positions.complete_until), ResumeValue(positions.resume),
+                   positions.commit_number, std::string(dataset)}));
+  return forgotten;
 }
 
 Result<std::vector<LedgerEntry>> ReadRemovals(SqlTransaction& sql, std::string_view dataset) {

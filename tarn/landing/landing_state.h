@@ -17,19 +17,35 @@ namespace tarn::landing {
 
 std::vector<metastore::Migration> Migrations();
 
+/// How far a commit has got: written into the record of its transaction.
+struct LandingPositions {
+  int64_t commit_number = 0;  // Of transactions of this task, from 1.
+  std::optional<Timestamp> complete_until;
+  std::optional<source::files::FileResume> resume;
+  friend bool operator==(const LandingPositions&, const LandingPositions&) = default;
+};
+
+/// JSON for the member "positions" of a transaction's record.
+std::string EncodePositions(const LandingPositions& positions);
+/// The positions in a record; nothing when it has none. Errors: kCorruption.
+Result<std::optional<LandingPositions>> DecodePositions(std::string_view record_json);
+
 struct LandingState {
   Timestamp first_start{};
   std::string source;  // URI that the files of the ledger lie below.
   format::ColumnSet columns;
   source::files::FileLedger ledger;
+  int64_t commit_number = 0;  // Of the newest transaction.
 };
 
 /// What one commit adds to the state.
 struct LandingStateChange {
   std::vector<source::files::LedgerEntry> entries;  // Added or replaced.
+  std::vector<source::files::LedgerEntry> touched;  // Replaced, without rows of this commit.
   std::optional<Timestamp> complete_until;
   std::optional<source::files::FileResume> resume;  // Empty: none any more.
   format::ColumnSet columns;
+  int64_t commit_number = 0;  // Of the newest transaction, this one or an earlier one.
 };
 
 /// The state of the task that writes `dataset` (a RID). Nothing before its first start.
@@ -43,6 +59,10 @@ Status StartState(metastore::SqlTransaction& sql, std::string_view dataset,
                   const LandingState& state);
 Status WriteState(metastore::SqlTransaction& sql, std::string_view dataset,
                   const LandingStateChange& change);
+/// Goes back to `positions`: forgets the files of later commits, so that they are landed again.
+/// Returns how many.
+Result<int64_t> GoBack(metastore::SqlTransaction& sql, std::string_view dataset,
+                       const LandingPositions& positions);
 
 /// Files whose rows are committed and that are still to be deleted or moved.
 Result<std::vector<source::files::LedgerEntry>> ReadRemovals(metastore::SqlTransaction& sql,

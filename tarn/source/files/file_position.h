@@ -52,6 +52,7 @@ struct FilePosition {
   std::optional<Timestamp> date;  // From the placeholders of the pattern.
   uint64_t offset_bytes = 0;      // Of the first byte of the payload.
   int64_t rows_done = 0;          // Rows before the first piece: 0, or those of FileResume.
+  uint64_t content_hash = 0;      // XXH3 of the file up to the end of the payload.
   bool replaces = false;          // Loaded before in another version: on_changed is reload.
   std::optional<FileEnd> end;
   friend bool operator==(const FilePosition&, const FilePosition&) = default;
@@ -67,9 +68,13 @@ struct FilesListed {
 /// Where to go on in a file that was committed in part.
 struct FileResume {
   std::string key;
-  FileVersion version;  // In another version the resume does not hold.
+  FileVersion version;
   uint64_t offset_bytes = 0;
   int64_t rows_done = 0;
+  // A file that only grew goes on: its first `seen_bytes`, at least those before the offset, still
+  // have this XXH3.
+  uint64_t seen_bytes = 0;
+  uint64_t seen_hash = 0;
   friend bool operator==(const FileResume&, const FileResume&) = default;
 };
 

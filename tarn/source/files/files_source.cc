@@ -315,6 +315,16 @@ Status FilesSource::CompareContent(storage::ObjectReader& reader) {
   return Status::Ok();
 }
 
+// True when the bytes that were seen before are still the first ones.
+Result<bool> FilesSource::OnlyGrew(const FileResume& resume) {
+  if (resume.seen_bytes == 0 || resume.seen_bytes > planned_.front().found.version.size_bytes) {
+    return false;
+  }
+  Xxh3Stream hash;
+  TARN_RETURN_IF_ERROR(HashPart(*reading_->reader, resume.seen_bytes, hash));
+  return hash.Digest() == resume.seen_hash;
+}
+
 // Goes to where an earlier life of the task has committed this file, if it has.
 Status FilesSource::Resume() {
   Planned& planned = planned_.front();
@@ -327,7 +337,8 @@ Status FilesSource::Resume() {
                     (options_.decide.version_kind == VersionKind::kEtag
                          ? resume->version.etag == version.etag
                          : resume->version.modified == version.modified);
-  if (same && resume->offset_bytes <= version.size_bytes) {
+  TARN_ASSIGN_OR_RETURN(const bool goes_on, same ? Result<bool>(true) : OnlyGrew(*resume));
+  if (goes_on && resume->offset_bytes <= version.size_bytes) {
     // The hash is of the whole file, so what is passed over is read, too.
     TARN_RETURN_IF_ERROR(HashPart(*reading_->reader, resume->offset_bytes, reading_->hash));
     reading_->offset_bytes = resume->offset_bytes;
@@ -363,6 +374,7 @@ Status FilesSource::ReadPiece(Filling& filling) {
     end->content_hash = reading_->hash.Digest();
   }
   FilePosition position = PositionOf(planned);
+  position.content_hash = reading_->hash.Digest();
   reading_->offset_bytes += count;
   filling.room_bytes -= count;
   const Timestamp time = planned.found.version.modified;

@@ -101,6 +101,7 @@ class FilesSource final : public Source {
   Status Open(Filling& filling);
   Status CompareContent(storage::ObjectReader& reader);
   Status Resume();
+  Result<bool> OnlyGrew(const FileResume& resume);
   Status ReadPiece(Filling& filling);
   Result<FileEnd> EndOfRead(bool is_short) const;
   Status HashPart(storage::ObjectReader& reader, uint64_t size_bytes, Xxh3Stream& hash);

@@ -263,6 +263,20 @@ TEST_F(FilesSourceTest, AFileThatChangedAfterAPartOfItWasCommittedFollowsThePoli
   EXPECT_TRUE(last_.replaces);
 }
 
+TEST_F(FilesSourceTest, AFileThatOnlyGrewAfterAPartOfItWasCommittedGoesOn) {
+  Put("a", "0123456789");
+  ledger_.resume = FileResume{.key = "a",
+                              .version = {.etag = "gone", .size_bytes = 8},
+                              .offset_bytes = 7,
+                              .rows_done = 3,
+                              .seen_bytes = 8,
+                              .seen_hash = Xxh3("01234567")};
+  EXPECT_THAT(Poll(*Open()), ElementsAre(Pair("a", "789")));
+  EXPECT_EQ(last_.rows_done, 3);
+  EXPECT_EQ(last_.content_hash, Xxh3("0123456789"));
+  EXPECT_EQ(last_.end->content_hash, Xxh3("0123456789"));
+}
+
 TEST_F(FilesSourceTest, AFailureAtAnyOperationLosesAndRepeatsNothing) {
   Put("a", "0123456789");
   Put("b", "abcdefghij");
