@@ -245,6 +245,35 @@ Status TargetTable::Create(const iceberg::Schema& users) {
 
 namespace {
 
+// Brings what `wanted` has and the column `path` lacks into the update: members of structs, at any
+// depth, and wider types. Columns keep their ids.
+Status MergeType(const iceberg::Type& known, const iceberg::Type& wanted, const std::string& path,
+                 int32_t format_version, iceberg::SchemaUpdate& update) {
+  if (known.id == wanted.id && known.is_nested()) {
+    for (const iceberg::SchemaField& field : wanted.fields) {
+      const auto same = std::find_if(known.fields.begin(), known.fields.end(),
+                                     [&](const auto& member) { return member.name == field.name; });
+      if (same == known.fields.end()) {
+        TARN_RETURN_IF_ERROR(update.AddColumn(
+            {.parent = path, .name = field.name, .type = field.type, .doc = {}, .position = {}}));
+      } else {
+        TARN_RETURN_IF_ERROR(
+            MergeType(same->type, field.type, path + "." + same->name, format_version, update));
+      }
+    }
+    return Status::Ok();
+  }
+  if (known == wanted || iceberg::IsPromotionAllowed(wanted, known, format_version)) {
+    return Status::Ok();
+  }
+  if (!known.is_nested() && iceberg::IsPromotionAllowed(known, wanted, format_version)) {
+    return update.WidenColumn(path, wanted);
+  }
+  return Status::InvalidArgument(fmt::format("column {} is {} in the table and {} in the rows",
+                                             path, iceberg::FormatType(known),
+                                             iceberg::FormatType(wanted)));
+}
+
 // The table's schema after it has taken in `users`; unchanged columns keep their ids.
 Result<iceberg::SchemaUpdate> PlanColumns(const iceberg::TableMetadata& metadata,
                                           const iceberg::Schema& users) {
@@ -255,6 +284,9 @@ Result<iceberg::SchemaUpdate> PlanColumns(const iceberg::TableMetadata& metadata
     if (known == nullptr) {
       TARN_RETURN_IF_ERROR(update.AddColumn(
           {.parent = {}, .name = field.name, .type = field.type, .doc = {}, .position = {}}));
+    } else if (known->type.is_nested()) {
+      TARN_RETURN_IF_ERROR(
+          MergeType(known->type, field.type, known->name, metadata.format_version, update));
     } else if (!known->type.is_nested() && !(known->type == field.type) &&
                iceberg::IsPromotionAllowed(known->type, field.type, metadata.format_version)) {
       TARN_RETURN_IF_ERROR(update.WidenColumn(field.name, field.type));

@@ -275,6 +275,31 @@ TEST(TargetTableTest, NewColumnsAndWiderTypesAreTakenIn) {
   ASSERT_OK(table->Apply(world.clock().Now()));
 }
 
+TEST(TargetTableTest, NewMembersOfNestedColumnsAreTakenIn) {
+  World world;
+  const std::unique_ptr<TargetTable> table = world.OpenTarget(Spec({}));
+  const auto users = [](const arrow::FieldVector& members, const arrow::FieldVector& elements) {
+    return iceberg::FromArrowSchema(*arrow::schema(
+        {arrow::field("id", arrow::int64()), arrow::field("a", arrow::struct_(members)),
+         arrow::field("l", arrow::list(arrow::field("element", arrow::struct_(elements))))}));
+  };
+  const auto x = arrow::field("x", arrow::int32());
+  ASSERT_OK_AND_ASSIGN(const iceberg::Schema narrow, users({x}, {x}));
+  ASSERT_OK(table->EnsureColumns(narrow));
+  ASSERT_OK_AND_ASSIGN(const catalog::LoadedTable before, table->Load());
+  ASSERT_OK_AND_ASSIGN(const iceberg::Schema wide,
+                       users({arrow::field("x", arrow::int64()), arrow::field("y", arrow::utf8())},
+                             {x, arrow::field("z", arrow::struct_({x}))}));
+  ASSERT_OK(table->EnsureColumns(wide));
+  ASSERT_OK(table->EnsureColumns(narrow));  // Nothing is lost.
+  ASSERT_OK_AND_ASSIGN(const catalog::LoadedTable after, table->Load());
+  const iceberg::Schema& schema = after.metadata->CurrentSchema();
+  ASSERT_NE(schema.FindField("a.y"), nullptr);
+  ASSERT_NE(schema.FindField("l.element.z.x"), nullptr);
+  EXPECT_EQ(schema.FindField("a.x")->type.id, iceberg::TypeId::kLong);
+  EXPECT_EQ(schema.FindField("a.x")->id, before.metadata->CurrentSchema().FindField("a.x")->id);
+}
+
 TEST(TargetTableTest, FloatKeysAreRefused) {
   World world;
   const std::unique_ptr<TargetTable> table = world.OpenTarget(Spec({}));

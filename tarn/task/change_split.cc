@@ -10,6 +10,7 @@
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/engine/row_writer.h"
+#include "tarn/format/column_node.h"
 #include "tarn/lakehouse/version_rows.h"
 #include "tarn/transform/canonical_text.h"
 
@@ -198,12 +199,24 @@ Status Splitter::Run() {
   return Status::Ok();
 }
 
+// The column of that name, spelled so if there is one, else alike but for case; null when there is
+// none.
+std::shared_ptr<arrow::Array> ColumnNamed(const arrow::RecordBatch& rows, const std::string& name) {
+  std::shared_ptr<arrow::Array> column = rows.GetColumnByName(name);
+  for (int i = 0; column == nullptr && i < rows.num_columns(); ++i) {
+    if (format::FoldCase(rows.schema()->field(i)->name()) == format::FoldCase(name)) {
+      column = rows.column(i);
+    }
+  }
+  return column;
+}
+
 // The columns of the table, by name; missing ones NULL, others cast to the table's type.
 Result<std::shared_ptr<arrow::RecordBatch>> TableColumns(const arrow::RecordBatch& rows,
                                                          const arrow::Schema& table) {
   arrow::ArrayVector columns;
   for (const std::shared_ptr<arrow::Field>& field : table.fields()) {
-    std::shared_ptr<arrow::Array> column = rows.GetColumnByName(field->name());
+    std::shared_ptr<arrow::Array> column = ColumnNamed(rows, field->name());
     if (column == nullptr) {
       TARN_ASSIGN_OR_RETURN(column, arrow::MakeArrayOfNull(field->type(), rows.num_rows()));
     } else if (column->type_id() == arrow::Type::EXTENSION) {

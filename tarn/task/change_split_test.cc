@@ -65,6 +65,13 @@ TEST_F(ChangeSplitTest, OperationsAndTimesComeFromTheSource) {
   EXPECT_EQ(split.changes.rows->column(2)->null_count(), 3) << "columns the rows lack are NULL";
 }
 
+TEST_F(ChangeSplitTest, ColumnsThatDifferInCaseAreOne) {
+  options_.table = arrow::schema({arrow::field("ID", arrow::int64())});
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
+    [7, "a", 0, false, false, "I", 10, null]])")));
+  EXPECT_THAT(Ids(split), ElementsAre(7));
+}
+
 TEST_F(ChangeSplitTest, AKeyChangeIsADeleteOfTheOldAndAnInsertOfTheNew) {
   ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
     [2, "b", 0, false, false, "U", 10, null],

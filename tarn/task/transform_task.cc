@@ -47,6 +47,33 @@ void LeaveOutUntyped(const std::vector<format::Field>& fields, MappingSpec& spec
   }
 }
 
+// Gives a column of the mapping a type.
+Status Retype(MappingSpec& mapping, const std::string& column, const arrow::DataType& type) {
+  TARN_ASSIGN_OR_RETURN(const format::FieldType field, format::FromArrowType(type));
+  auto known = std::find_if(mapping.columns.begin(), mapping.columns.end(),
+                            [&](const auto& mapped) { return mapped.name == column; });
+  if (known == mapping.columns.end()) {
+    known = mapping.columns.insert(known, {.name = column, .expression = {}});
+  }
+  known->type = format::FormatTypeName(field);
+  return Status::Ok();
+}
+
+// Nested values are written with all members of the table's column, in its order.
+Status FitNested(MappingSpec& mapping, const CompiledMapping& compiled,
+                 const transform::SchemaStep& step) {
+  if (step.from_type == nullptr || !arrow::is_nested(step.type->id())) {
+    return Status::Ok();
+  }
+  const bool fits =
+      std::any_of(compiled.columns.begin(), compiled.columns.end(), [&](const auto& column) {
+        return column.name == step.column && column.type->Equals(*step.type, false);
+      });
+  const bool given = std::any_of(compiled.columns.begin(), compiled.columns.end(),
+                                 [&](const auto& column) { return column.name == step.column; });
+  return fits || !given ? Status::Ok() : Retype(mapping, step.column, *step.type);
+}
+
 Result<iceberg::Schema> UsersOf(const CompiledMapping& mapping) {
   iceberg::Schema users;
   int32_t id = 1;
@@ -105,20 +132,15 @@ Status TransformTask::State::FitToTable(MappingSpec& mapping, const CompiledMapp
   for (const transform::SchemaStep& step : transform::PlanSchemaChange(
            *users, compiled.columns, spec.schema_policies, spec.case_sensitive)) {
     switch (step.action) {
-      case transform::SchemaAction::kKeep:
       case transform::SchemaAction::kAdd:
+        break;
+      case transform::SchemaAction::kKeep:
       case transform::SchemaAction::kWiden:
+        TARN_RETURN_IF_ERROR(FitNested(mapping, compiled, step));
         break;
-      case transform::SchemaAction::kNarrow: {
-        TARN_ASSIGN_OR_RETURN(const format::FieldType type, format::FromArrowType(*step.from_type));
-        auto known = std::find_if(mapping.columns.begin(), mapping.columns.end(),
-                                  [&](const auto& column) { return column.name == step.column; });
-        if (known == mapping.columns.end()) {
-          known = mapping.columns.insert(known, {.name = step.column, .expression = {}});
-        }
-        known->type = format::FormatTypeName(type);
+      case transform::SchemaAction::kNarrow:
+        TARN_RETURN_IF_ERROR(Retype(mapping, step.column, *step.from_type));
         break;
-      }
       case transform::SchemaAction::kLeaveOut:
         mapping.drop.push_back(step.column);
         break;

@@ -66,6 +66,19 @@ def test_running_again_adds_only_what_is_new(server, tmp_path):
         {"id": 1, "extra": None}, {"id": 2, "extra": "x"}]
 
 
+def test_nested_columns_take_new_members_in(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND.rstrip() + "\n    nested: keep\n")
+    write_lines(folder / "a.jsonl", [{"id": 1, "a": {"x": 1}}])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [{"id": 2, "a": {"x": 2, "y": {"z": "new"}}}])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "c.jsonl", [{"id": 3, "a": {"y": {"z": "other"}}}])
+    server.run("run", str(file), "--once")
+    assert by_id(server.sql("SELECT id, a.x AS x, a.y.z AS z FROM flat.flat")) == [
+        {"id": 1, "x": 1, "z": None}, {"id": 2, "x": 2, "z": "new"},
+        {"id": 3, "x": None, "z": "other"}]
+
+
 def test_numbers_keep_all_their_digits(server, tmp_path):
     file, folder = write_pipeline(tmp_path, APPEND)
     (folder / "a.jsonl").write_text(
@@ -192,6 +205,50 @@ def test_logical_types_of_a_stream_with_schema(server, tmp_path):
     assert row["n"] == 0.5 and row["t"] == "upd" and row["dt"] == "2026-02-28"
     assert row["i8"] == 9007199254740993 and row["ts"].startswith("2026-01-02T03:04:05.678901")
     assert row["tstz"] == "2026-01-02T01:04:05.678901Z"
+
+
+CHANGES = "{type: json, envelope: debezium}"
+
+
+def change(op, before, after, schema=None):
+    payload = {"op": op, "before": before, "after": after, "ts_ms": 1,
+               "source": {"schema": "s", "table": "t", "ts_ms": 1796026158137}}
+    if schema is None:
+        return payload
+    images = [{"type": "struct", "field": name, "fields": schema} for name in ("before", "after")]
+    return {"schema": {"type": "struct", "fields": images}, "payload": payload}
+
+
+def test_a_key_of_encoded_values_changes(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, "  dated: {from: events, key: [day, price]}", CHANGES)
+    schema = [{"type": "int32", "name": "io.debezium.time.Date", "field": "day"},
+              {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal",
+               "parameters": {"scale": "2"}, "field": "price"}, {"type": "string", "field": "v"}]
+    old = {"day": 20484, "price": "Dzw=", "v": "a"}
+    new = {"day": 20485, "price": "/w==", "v": "b"}
+    write_lines(folder / "a.jsonl", [change("c", None, old, schema)])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [change("u", old, new, schema)])
+    server.run("run", str(file), "--once")
+    assert server.sql("SELECT day, CAST(price AS VARCHAR) AS p, v FROM dated.dated") == [
+        {"day": "2026-02-01", "p": "-0.01", "v": "b"}]
+
+
+def test_rows_leave_and_enter_the_filter(server, tmp_path):
+    file, folder = write_pipeline(
+        tmp_path, '  big: {from: events, key: [id], where: "n > 10"}', CHANGES)
+    write_lines(folder / "a.jsonl", [
+        change("c", None, {"id": 1, "n": 20}), change("c", None, {"id": 2, "n": 5}),
+        change("c", None, {"id": 3, "n": 30}), change("c", None, {"id": 4, "n": 40})])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [
+        change("u", {"id": 1, "n": 20}, {"id": 1, "n": 7}),
+        change("u", {"id": 2, "n": 5}, {"id": 2, "n": 50}),
+        change("u", {"id": 3, "n": 30}, {"id": 9, "n": 3}),
+        change("t", None, None)])
+    server.run("run", str(file), "--once")
+    assert by_id(server.sql("SELECT id, n FROM big.big")) == [
+        {"id": 2, "n": 50}, {"id": 4, "n": 40}]
 
 
 def test_a_wrong_pipeline_file_names_line_and_column(server, tmp_path):
