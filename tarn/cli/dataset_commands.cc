@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/commands.h"
+#include "tarn/cli/dataset_options.h"
 #include "tarn/cli/dataset_transfer.h"
 #include "tarn/cli/exit_code.h"
 
@@ -11,46 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Options of all dataset commands; each uses its own.
-struct DatasetOptions {
-  std::string dataset;
-  std::vector<std::string> paths;
-  std::string branch;
-  std::string at;
-  std::string type = "UPDATE";
-  std::string transaction;
-  std::string to = ".";
-  std::string as;
-  std::string prefix;
-  std::string from;
-  std::string name;
-  std::string project;
-  int64_t limit = 100;
-};
-
-const std::vector<std::string> kTransactionColumns = {"rid", "transactionType", "status",
-                                                      "createdTime", "closedTime"};
 const std::vector<std::string> kFileColumns = {"path", "sizeBytes", "updatedTime",
                                                "transactionRid"};
-
-std::string DatasetTarget(const std::string& rid) { return "/api/v2/datasets/" + EncodeUrl(rid); }
-
-/// The query that selects the view of --branch and --at ("" or "?…").
-Result<std::string> ViewQuery(CommandContext& context, const std::string& rid,
-                              const DatasetOptions& options) {
-  if (options.at.empty()) {
-    return WithQuery("", {{"branchName", options.branch}});
-  }
-  if (options.at.starts_with("ri.")) {
-    return WithQuery("", {{"endTransactionRid", options.at}});
-  }
-  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
-  TARN_ASSIGN_OR_RETURN(
-      const json answer,
-      client->GetJson(WithQuery("/tarn/v1/datasets/" + EncodeUrl(rid) + "/transactions:at",
-                                {{"branch", options.branch}, {"at", options.at}})));
-  return WithQuery("", {{"endTransactionRid", answer.value("transactionRid", "")}});
-}
 
 Status Create(CommandContext& context, const DatasetOptions& options) {
   const size_t slash = options.dataset.rfind('/');
@@ -213,87 +176,11 @@ Status Remove(CommandContext& context, const DatasetOptions& options) {
   return ShowDocument(context, *committed, {});
 }
 
-Status ShowHistory(CommandContext& context, const DatasetOptions& options) {
-  TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(context, options.dataset));
-  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
-  const std::string branch = options.branch.empty() ? "master" : options.branch;
-  json history = json::array();
-  std::string page_token;
-  do {
-    TARN_ASSIGN_OR_RETURN(
-        const json page,
-        client->GetJson(
-            WithQuery(DatasetTarget(rid) + "/branches/" + EncodeUrl(branch) + "/transactions",
-                      {{"preview", "true"}, {"pageSize", "50"}, {"pageToken", page_token}})));
-    for (const json& transaction : page.value("data", json::array())) {
-      if (static_cast<int64_t>(history.size()) < options.limit) {
-        history.push_back(transaction);
-      }
-    }
-    page_token = page.value("nextPageToken", "");
-  } while (!page_token.empty() && static_cast<int64_t>(history.size()) < options.limit);
-  return ShowDocument(context, history, kTransactionColumns);
-}
-
-using DatasetCommand = Status (*)(CommandContext&, const DatasetOptions&);
-
-/// A subcommand `name DATASET …` that runs `command`; the caller adds its options.
-CLI::App* Add(CLI::App& parent, CommandContext& context, const std::string& name,
-              const std::string& help, const std::shared_ptr<DatasetOptions>& options,
-              DatasetCommand command) {
-  CLI::App* const sub = parent.add_subcommand(name, help);
-  sub->add_option("dataset", options->dataset, "PROJECT/NAME or RID")->required();
-  sub->callback([&context, options, command] {
-    context.action = [&context, options, command] { return command(context, *options); };
-  });
-  return sub;
-}
-
-void AddBranchCommands(CLI::App& dataset, CommandContext& context,
-                       const std::shared_ptr<DatasetOptions>& options) {
-  CLI::App* const branch = dataset.add_subcommand("branch", "branches of a dataset");
-  branch->require_subcommand(1);
-  Add(*branch, context, "list", "list branches", options,
-      [](CommandContext& c, const DatasetOptions& o) -> Status {
-        TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
-        TARN_ASSIGN_OR_RETURN(const json branches, ListAll(c, DatasetTarget(rid) + "/branches"));
-        return ShowDocument(c, branches, {"name", "transactionRid"});
-      });
-  CLI::App* const create =
-      Add(*branch, context, "create", "create a branch", options,
-          [](CommandContext& c, const DatasetOptions& o) -> Status {
-            TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
-            json body = {{"name", o.name}};
-            if (o.from.starts_with("ri.")) {
-              body["transactionRid"] = o.from;
-            } else if (!o.from.empty()) {
-              TARN_ASSIGN_OR_RETURN(HttpClient * client, c.Client());
-              TARN_ASSIGN_OR_RETURN(
-                  const json source,
-                  client->GetJson(DatasetTarget(rid) + "/branches/" + EncodeUrl(o.from)));
-              if (source.contains("transactionRid")) {
-                body["transactionRid"] = source["transactionRid"];
-              }
-            }
-            return CallAndShow(c, "POST", DatasetTarget(rid) + "/branches", body, {});
-          });
-  create->add_option("name", options->name, "name of the branch")->required();
-  create->add_option("--from", options->from, "branch or transaction to start at");
-  CLI::App* const remove =
-      Add(*branch, context, "delete", "delete a branch (its transactions stay)", options,
-          [](CommandContext& c, const DatasetOptions& o) -> Status {
-            TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
-            return CallAndShow(c, "DELETE", DatasetTarget(rid) + "/branches/" + EncodeUrl(o.name),
-                               json(), {});
-          });
-  remove->add_option("name", options->name, "name of the branch")->required();
-}
-
 void AddTransactionCommands(CLI::App& dataset, CommandContext& context,
                             const std::shared_ptr<DatasetOptions>& options) {
   CLI::App* const transaction = dataset.add_subcommand("transaction", "transactions of a dataset");
   transaction->require_subcommand(1);
-  CLI::App* const start = Add(
+  CLI::App* const start = AddDatasetCommand(
       *transaction, context, "start", "open a transaction", options,
       [](CommandContext& c, const DatasetOptions& o) -> Status {
         TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
@@ -303,7 +190,7 @@ void AddTransactionCommands(CLI::App& dataset, CommandContext& context,
       });
   start->add_option("--type", options->type, "SNAPSHOT, APPEND, UPDATE or DELETE");
   start->add_option("--branch", options->branch, "branch, default master");
-  CLI::App* const commit = Add(
+  CLI::App* const commit = AddDatasetCommand(
       *transaction, context, "commit", "make an open transaction visible", options,
       [](CommandContext& c, const DatasetOptions& o) -> Status {
         TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
@@ -311,7 +198,7 @@ void AddTransactionCommands(CLI::App& dataset, CommandContext& context,
         return ShowDocument(c, closed, {});
       });
   commit->add_option("transaction", options->transaction, "RID")->required();
-  CLI::App* const abort = Add(
+  CLI::App* const abort = AddDatasetCommand(
       *transaction, context, "abort", "give an open transaction up", options,
       [](CommandContext& c, const DatasetOptions& o) -> Status {
         TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
@@ -319,7 +206,7 @@ void AddTransactionCommands(CLI::App& dataset, CommandContext& context,
         return ShowDocument(c, closed, {});
       });
   abort->add_option("transaction", options->transaction, "RID")->required();
-  CLI::App* const show = Add(
+  CLI::App* const show = AddDatasetCommand(
       *transaction, context, "show", "show a transaction", options,
       [](CommandContext& c, const DatasetOptions& o) -> Status {
         TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
@@ -332,52 +219,84 @@ void AddTransactionCommands(CLI::App& dataset, CommandContext& context,
 void AddFileCommands(CLI::App& dataset, CommandContext& context,
                      const std::shared_ptr<DatasetOptions>& options) {
   CLI::App* const put =
-      Add(dataset, context, "put", "upload files in one transaction", options, Put);
+      AddDatasetCommand(dataset, context, "put", "upload files in one transaction", options, Put);
   put->add_option("local", options->paths, "files or folders; - for standard input")->required();
   put->add_option("--branch", options->branch, "branch, default master");
   put->add_option("--type", options->type, "SNAPSHOT, APPEND or UPDATE");
   put->add_option("--transaction", options->transaction, "into this open one, without commit");
   put->add_option("--prefix", options->prefix, "goes before every name, e.g. raw/");
   put->add_option("--as", options->as, "name of the one file in the dataset");
-  CLI::App* const get = Add(dataset, context, "get", "download files of a view", options, Get);
+  CLI::App* const get =
+      AddDatasetCommand(dataset, context, "get", "download files of a view", options, Get);
   get->add_option("paths", options->paths, "files; all when none is named");
   get->add_option("--to", options->to, "folder; - for standard output");
   CLI::App* const list =
-      Add(dataset, context, "ls", "list the files of a view", options, ListFiles);
+      AddDatasetCommand(dataset, context, "ls", "list the files of a view", options, ListFiles);
   list->add_option("prefix", options->prefix, "only paths that start with this");
   for (CLI::App* const reader : {get, list}) {
     reader->add_option("--branch", options->branch, "branch, default master");
     reader->add_option("--at", options->at, "transaction RID or ISO-8601 time");
   }
-  CLI::App* const remove =
-      Add(dataset, context, "rm", "take files out of the view (bytes stay)", options, Remove);
+  CLI::App* const remove = AddDatasetCommand(
+      dataset, context, "rm", "take files out of the view (bytes stay)", options, Remove);
   remove->add_option("paths", options->paths, "exact paths")->required();
   remove->add_option("--branch", options->branch, "branch, default master");
 }
 
 }  // namespace
 
+std::string NativeDatasetTarget(const std::string& rid) {
+  return "/tarn/v1/datasets/" + EncodeUrl(rid);
+}
+
+std::string DatasetTarget(const std::string& rid) { return "/api/v2/datasets/" + EncodeUrl(rid); }
+
+Result<std::string> ViewQuery(CommandContext& context, const std::string& rid,
+                              const DatasetOptions& options) {
+  if (options.at.empty()) {
+    return WithQuery("", {{"branchName", options.branch}});
+  }
+  if (options.at.starts_with("ri.")) {
+    return WithQuery("", {{"endTransactionRid", options.at}});
+  }
+  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
+  TARN_ASSIGN_OR_RETURN(
+      const json answer,
+      client->GetJson(WithQuery("/tarn/v1/datasets/" + EncodeUrl(rid) + "/transactions:at",
+                                {{"branch", options.branch}, {"at", options.at}})));
+  return WithQuery("", {{"endTransactionRid", answer.value("transactionRid", "")}});
+}
+
+CLI::App* AddDatasetCommand(CLI::App& parent, CommandContext& context, const std::string& name,
+                            const std::string& help, const std::shared_ptr<DatasetOptions>& options,
+                            DatasetCommand command) {
+  CLI::App* const sub = parent.add_subcommand(name, help);
+  sub->add_option("dataset", options->dataset, "PROJECT/NAME or RID")->required();
+  sub->callback([&context, options, command] {
+    context.action = [&context, options, command] { return command(context, *options); };
+  });
+  return sub;
+}
+
 void AddDatasetCommands(CLI::App& app, CommandContext& context) {
   const auto options = std::make_shared<DatasetOptions>();
   CLI::App* const dataset = app.add_subcommand("dataset", "versioned sets of files");
   dataset->require_subcommand(1);
-  Add(*dataset, context, "create", "create a dataset", options, Create);
-  Add(*dataset, context, "show", "show a dataset", options,
-      [](CommandContext& c, const DatasetOptions& o) -> Status {
-        TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
-        return CallAndShow(c, "GET", DatasetTarget(rid), json(), {});
-      });
+  AddDatasetCommand(*dataset, context, "create", "create a dataset", options, Create);
+  AddDatasetCommand(*dataset, context, "show", "show a dataset", options,
+                    [](CommandContext& c, const DatasetOptions& o) -> Status {
+                      TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(c, o.dataset));
+                      return CallAndShow(c, "GET", DatasetTarget(rid), json(), {});
+                    });
   CLI::App* const list = dataset->add_subcommand("list", "list datasets");
   list->add_option("project", options->project, "only in this project");
   list->callback([&context, options] {
     context.action = [&context, options] { return List(context, *options); };
   });
   AddFileCommands(*dataset, context, options);
-  CLI::App* const history =
-      Add(*dataset, context, "log", "transactions of a branch, newest first", options, ShowHistory);
-  history->add_option("--branch", options->branch, "branch, default master");
-  history->add_option("--limit", options->limit, "at most so many");
-  AddBranchCommands(*dataset, context, options);
+  AddDatasetHistoryCommands(*dataset, context, options);
+  AddDatasetBranchCommands(*dataset, context, options);
+  AddDatasetRetentionCommands(*dataset, context, options);
   AddTransactionCommands(*dataset, context, options);
 }
 
