@@ -140,7 +140,7 @@ def test_secrets_are_nowhere(server, bucket, pipeline):
 
 
 @pytest.mark.parametrize("change, message", [
-    (("LAKE_SECRET", "wrong"), "Unauthenticated"),
+    (("LAKE_SECRET", "wrong"), "SignatureDoesNotMatch"),
     (("LAKE_SECRET", ""), "stores.lake.secret_key_env"),
 ])
 def test_wrong_secrets_are_said_at_the_start(tmp_path, bucket, change, message):
