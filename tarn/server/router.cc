@@ -347,12 +347,12 @@ Result<http::Response> Router::RunOnce(const Endpoint& endpoint, RequestContext&
 void Router::Record(const Endpoint* endpoint, const RequestContext& context,
                     const http::Response& response, std::chrono::steady_clock::time_point started) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-  const std::string_view pattern = endpoint == nullptr ? "none" : endpoint->route.pattern;
+  const std::string pattern = endpoint == nullptr ? "none" : endpoint->route.pattern;
   const auto make_counter = [&]() -> Counter& {
     return dependencies_.metrics.GetCounter(
         "tarn_http_requests_total", "Requests answered.",
         {{"method", endpoint == nullptr ? "other" : endpoint->route.method},
-         {"route", std::string(pattern)},
+         {"route", pattern},
          {"status", std::to_string(response.status)}});
   };
   if (endpoint != nullptr && response.status < 600) {
