@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tarn/base/hash.h"
 #include "tarn/dataset/dataset_store.h"
-#include "tarn/server/native/native_api.h"
-#include "tarn/tree/permission.h"
+#include "tarn/server/native/dataset_request.h"
 
 namespace tarn::server::native {
 
@@ -20,56 +18,6 @@ using dataset::ViewSelector;
 using metastore::SqlTransaction;
 using nlohmann::json;
 
-Status NoDataset(std::string_view rid) {
-  return Status::NotFound(fmt::format("dataset {} does not exist", rid))
-      .WithReason("DatasetNotFound", json{{"datasetRid", rid}}.dump());
-}
-
-// The dataset of the path, on which the caller has `role`.
-Result<DatasetRid> DatasetOf(NativeApi& api, const RequestContext& context, access::Role role) {
-  const std::string& text = context.Path("rid");
-  const Result<DatasetRid> rid = DatasetRid::Parse(text);
-  if (!rid.ok()) {
-    return NoDataset(text);
-  }
-  TARN_RETURN_IF_ERROR(api.database().Read([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(const access::Role found, tree::RoleOn(sql, api.deps.query.authorizer,
-                                                                 context.principal, rid->ToRid()));
-    if (found == access::Role::kNone) {
-      return NoDataset(text);
-    }
-    return found >= role ? Status::Ok()
-                         : Status::PermissionDenied(
-                               fmt::format("dataset {}: the role {} is needed, you have {}", text,
-                                           access::RoleName(role), access::RoleName(found)));
-  }));
-  return rid;
-}
-
-// A branch name or a transaction RID.
-Result<ViewSelector> SelectorOf(std::string_view text) {
-  ViewSelector selector;
-  if (text.starts_with("ri.")) {
-    TARN_ASSIGN_OR_RETURN(selector.end, TransactionRid::Parse(text));
-  } else if (!text.empty()) {
-    selector.branch = text;
-  }
-  return selector;
-}
-
-json RidOrNull(const std::optional<TransactionRid>& rid) {
-  return rid ? json(rid->ToString()) : json();
-}
-
-json FileToJson(const File& file) {
-  return {{"path", file.path},
-          {"transactionRid", file.transaction.ToString()},
-          {"sizeBytes", file.size_bytes},
-          {"updatedTime", FormatTimestamp(file.updated_at)},
-          {"checksum", file.checksum ? json(FormatXxh3(*file.checksum)) : json()},
-          {"rowCount", file.row_count ? json(*file.row_count) : json()}};
-}
-
 json FilesToJson(const std::vector<File>& files) {
   json list = json::array();
   for (const File& file : files) {
@@ -78,23 +26,12 @@ json FilesToJson(const std::vector<File>& files) {
   return list;
 }
 
-void AddNextPage(const std::optional<std::string>& token, json& answer) {
-  if (token) {
-    answer["nextPageToken"] = *token;
-  }
-}
-
-Result<int> PageSizeOf(const RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const std::optional<int64_t> size, QueryInt(context, "pageSize"));
-  return static_cast<int>(std::clamp<int64_t>(size.value_or(1000), 0, 50'000));
-}
-
 Result<http::Response> FindTransactionAt(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kViewer));
   const std::string at = context.query.Find("at").value_or("");
   TARN_ASSIGN_OR_RETURN(const Timestamp time, ParseTimestamp(at));
   ViewSelector selector;
-  selector.branch = context.query.Find("branch").value_or(selector.branch);
+  TARN_ASSIGN_OR_RETURN(selector.branch, BranchOf(api, context, rid));
   selector.at = time;
   TARN_ASSIGN_OR_RETURN(const dataset::FileView view,
                         api.deps.query.datasets.ResolveView(rid, selector));
@@ -114,11 +51,9 @@ Result<http::Response> ReadIncrement(NativeApi& api, RequestContext& context) {
   dataset::IncrementOptions options;
   TARN_ASSIGN_OR_RETURN(options.page_size, PageSizeOf(context));
   options.page_token = context.query.Find("pageToken").value_or("");
-  TARN_ASSIGN_OR_RETURN(
-      const dataset::IncrementPage page,
-      api.deps.query.datasets.ReadIncrement(
-          rid, context.query.Find("branch").value_or(std::string(dataset::kDefaultBranch)), since,
-          options));
+  TARN_ASSIGN_OR_RETURN(const std::string branch, BranchOf(api, context, rid));
+  TARN_ASSIGN_OR_RETURN(const dataset::IncrementPage page,
+                        api.deps.query.datasets.ReadIncrement(rid, branch, since, options));
   json answer = {{"incremental", page.incremental},
                  {"reason", dataset::IncrementReasonName(page.reason)},
                  {"headTransactionRid", RidOrNull(page.head)},
@@ -156,6 +91,18 @@ Result<http::Response> CompareViews(NativeApi& api, RequestContext& context) {
   return JsonResponse(answer);
 }
 
+// A transaction, or the newest committed one of a branch.
+Result<TransactionRid> HeadOf(NativeApi& api, const DatasetRid& rid, const std::string& text) {
+  if (text.starts_with("ri.")) {
+    return TransactionRid::Parse(text);
+  }
+  TARN_ASSIGN_OR_RETURN(const dataset::Branch branch, api.deps.query.datasets.GetBranch(rid, text));
+  if (!branch.head) {
+    return Status::InvalidArgument(fmt::format("branch {} has no committed transaction", text));
+  }
+  return *branch.head;
+}
+
 // Moves a branch to the transaction named `member` in the body.
 template <typename Move>
 Result<http::Response> MoveBranch(NativeApi& api, RequestContext& context, const char* member,
@@ -163,12 +110,13 @@ Result<http::Response> MoveBranch(NativeApi& api, RequestContext& context, const
   TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kEditor));
   TARN_ASSIGN_OR_RETURN(const json body, ReadJson(context));
   TARN_ASSIGN_OR_RETURN(const std::string text, RequiredText(body, member));
-  TARN_ASSIGN_OR_RETURN(const TransactionRid to, TransactionRid::Parse(text));
+  TARN_ASSIGN_OR_RETURN(const TransactionRid to, HeadOf(api, rid, text));
   std::optional<dataset::Branch> branch;
-  TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(branch, move(sql, rid, to));
-    return Status::Ok();
-  }));
+  TARN_RETURN_IF_ERROR(ChangeDataset(api, context, rid, access::Role::kEditor, "branch.move",
+                                     [&](SqlTransaction& sql) -> Status {
+                                       TARN_ASSIGN_OR_RETURN(branch, move(sql, rid, to));
+                                       return Status::Ok();
+                                     }));
   return JsonResponse({{"name", branch->name}, {"transactionRid", RidOrNull(branch->head)}});
 }
 
@@ -194,7 +142,7 @@ constexpr NativeRoute kRoutes[] = {
      .scope = access::Scope::kDatasetsRead,
      .handler = &FindTransactionAt,
      .summary = "The newest transaction of a branch that was committed at or before a time.",
-     .query = "branch at"},
+     .query = "branch fallback at"},
     {.method = "GET",
      .pattern = "/datasets/{rid}/increment",
      .scope = access::Scope::kDatasetsRead,
@@ -202,7 +150,7 @@ constexpr NativeRoute kRoutes[] = {
      .summary =
          "What changed on a branch since a transaction: {incremental, reason, added, changed, "
          "removed, removed_by_retention}.",
-     .query = "since branch pageSize pageToken"},
+     .query = "since branch fallback pageSize pageToken"},
     {.method = "GET",
      .pattern = "/datasets/{rid}/compare",
      .scope = access::Scope::kDatasetsRead,
@@ -226,6 +174,17 @@ constexpr NativeRoute kRoutes[] = {
 
 }  // namespace
 
-std::span<const NativeRoute> DatasetRoutes() { return kRoutes; }
+std::span<const NativeRoute> DatasetRoutes() {
+  static const std::vector<NativeRoute> all = [] {
+    std::vector<NativeRoute> routes(std::begin(kRoutes), std::end(kRoutes));
+    for (const std::span<const NativeRoute> more :
+         {DatasetBranchRoutes(), DatasetImportRoutes(), DatasetViewRoutes(),
+          DatasetRetentionRoutes()}) {
+      routes.insert(routes.end(), more.begin(), more.end());
+    }
+    return routes;
+  }();
+  return all;
+}
 
 }  // namespace tarn::server::native
