@@ -53,6 +53,8 @@ Result<std::string> KeyOf(const ObjectStore& store, std::string_view uri) {
     if (path.ok()) {
       name = *std::move(path);
     }
+  } else if (base.starts_with("s3:") && (name.starts_with("s3a:") || name.starts_with("s3n:"))) {
+    name.erase(2, 1);  // Hadoop's names of the same buckets.
   }
   base += base.ends_with('/') ? "" : "/";
   if (!name.starts_with(base)) {

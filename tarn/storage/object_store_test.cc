@@ -29,6 +29,8 @@ TEST_F(ObjectStoreTest, UrisOutsideTheStoreAreRefused) {
   }
   const MemoryStore bucket(clock_, "s3://bucket/root");
   EXPECT_THAT(KeyOf(bucket, "s3://bucket/root/a"), IsOkAndHolds(std::string("a")));
+  EXPECT_THAT(KeyOf(bucket, "s3a://bucket/root/a"), IsOkAndHolds(std::string("a")));
+  EXPECT_THAT(KeyOf(bucket, "s3x://bucket/root/a"), Fails(ErrorCode::kInvalidArgument));
   EXPECT_THAT(KeyOf(bucket, "s3://bucket/roots/a"), Fails(ErrorCode::kInvalidArgument));
 }
 
