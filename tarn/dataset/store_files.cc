@@ -5,6 +5,7 @@
 // commit only looks at a counter.
 #include <algorithm>
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "tarn/base/json_text.h"
@@ -31,7 +32,9 @@ using metastore::SqlValue;
 namespace {
 
 // A few milliseconds of write lock.
-constexpr size_t kBatchFiles = 512;
+constexpr size_t kBatchFiles = 1024;
+// So many files of the view are read at least when a batch looks ahead; fewer puts do not.
+constexpr size_t kLookAheadMin = 64;
 constexpr size_t kIntervalsInSqlMax = 128;
 constexpr size_t kFirstIntervalArgument = 14;
 
@@ -58,6 +61,13 @@ Status SaveCounters(SqlTransaction& sql, const TransactionRow& row, const Counte
   }
   return Status::Ok();
 }
+
+// INSERT of one row of which it is known whether it replaces a file.
+constexpr const char* kPlainInsert =
+    "INSERT INTO dataset_files (root, path, line, ordinal, operation, size_bytes, updated_at, "
+    "managed, checksum, row_count, transaction_uuid, location, etag, statistics, replaces) VALUES "
+    "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) ON CONFLICT (root, path, "
+    "line, ordinal) DO NOTHING";
 
 // Arguments of one COALESCE; SQLite takes at most 127.
 constexpr size_t kCoalesceArgumentsMax = 100;
@@ -117,7 +127,32 @@ class RowWriter {
     }
   }
 
+  /// Reads once which of the paths from `first` to `last` the view has, when those are about as few
+  /// as the `count` that will be put; each put then needs no look of its own.
+  Status LookAhead(const std::string& first, const std::string& last, size_t count) {
+    FileScan scan(base_, {}, first);
+    bool whole = base_.empty();
+    if (!whole) {
+      TARN_ASSIGN_OR_RETURN(
+          const std::span<const File> files,
+          scan.Next(sql_, count + kLookAheadMin, static_cast<int64_t>(2 * count + kLookAheadMin)));
+      whole = scan.done() || scan.position() > last;
+      for (size_t i = 0; whole && i < files.size() && files[i].path <= last; ++i) {
+        present_.insert(files[i].path);
+      }
+    }
+    if (whole) {
+      looked_ahead_ = true;
+      insert_ = kPlainInsert;
+      arguments_.resize(kFirstIntervalArgument + 1);
+    }
+    return Status::Ok();
+  }
+
   Status Put(const StoredFile& file) {
+    if (looked_ahead_) {
+      arguments_[kFirstIntervalArgument] = int64_t{present_.contains(file.path) ? 1 : 0};
+    }
     arguments_[1] = Blob{file.path};
     arguments_[4] = static_cast<int64_t>(FileOperation::kPut);
     arguments_[5] = file.size_bytes;
@@ -169,6 +204,11 @@ class RowWriter {
  private:
   // Whether the new row replaces a file of the view; nothing when the transaction has the path.
   Result<std::optional<bool>> Insert(const std::string& path) {
+    if (looked_ahead_) {
+      TARN_ASSIGN_OR_RETURN(const int64_t inserted_count, sql_.Execute(insert_, arguments_));
+      return inserted_count == 1 ? std::optional<bool>(present_.contains(path))
+                                 : std::optional<bool>();
+    }
     TARN_ASSIGN_OR_RETURN(const std::optional<int64_t> inserted,
                           FindInt(sql_, insert_, arguments_));
     if (!inserted) {
@@ -213,6 +253,8 @@ class RowWriter {
   Timestamp now_;
   Lineage base_;
   bool in_sql_ = true;
+  bool looked_ahead_ = false;
+  std::unordered_set<std::string> present_;  // Once looked ahead.
   std::string insert_;
   SqlArguments arguments_;
   std::vector<changes::WrittenPath> written_;
@@ -301,6 +343,10 @@ Status PutFiles(SqlTransaction& sql, const DatasetRid& dataset, const Transactio
   TARN_ASSIGN_OR_RETURN(const TransactionRow row,
                         LoadForFiles(sql, dataset_row, rid, /*removing=*/false));
   RowWriter writer(sql, row, batch.now);
+  if (batch.files.size() >= kLookAheadMin) {
+    TARN_RETURN_IF_ERROR(
+        writer.LookAhead(batch.files.front()->path, batch.files.back()->path, batch.files.size()));
+  }
   for (const StoredFile* file : batch.files) {
     TARN_RETURN_IF_ERROR(writer.Put(*file));
   }

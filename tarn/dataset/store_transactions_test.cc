@@ -203,6 +203,36 @@ TEST_F(StoreTransactionsTest, AbortedFilesAreNeverVisible) {
   EXPECT_THAT(Paths({}), IsOkAndHolds(ElementsAre("a", "b1", "b3000")));
 }
 
+// Many paths at once look at the view in one go where it has few files there, else one by one.
+TEST_F(StoreTransactionsTest, ManyPathsAtOnceKnowWhatTheyReplace) {
+  const auto numbered = [](int first, int last, int step) {
+    std::vector<std::string> paths;
+    for (int i = first; i < last; i += step) {
+      paths.push_back("f" + std::to_string(100'000 + i));
+    }
+    return paths;
+  };
+  ASSERT_OK(Commit(TransactionType::kAppend, MakeFiles(numbered(0, 100, 1))));
+  ASSERT_OK(CommitRemoval(numbered(10, 20, 1)));
+  ASSERT_OK(Commit(TransactionType::kUpdate, MakeFiles(numbered(30, 40, 1), "2")));
+  ASSERT_OK(Commit(TransactionType::kAppend, MakeFiles(numbered(1000, 6000, 1))));
+  ASSERT_OK_AND_ASSIGN(const TransactionRid few, Start(TransactionType::kAppend));
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_OK(store_->RegisterFiles(rid_, few, MakeFiles(numbered(0, 300, 1))));
+  }
+  ASSERT_OK_AND_ASSIGN(const Transaction sparse, store_->GetTransaction(rid_, few));
+  EXPECT_EQ(sparse.file_count, 300);
+  EXPECT_EQ(sparse.overwritten_count, 90);
+  ASSERT_OK(store_->AbortTransaction(rid_, few, "me"));
+  ASSERT_OK_AND_ASSIGN(const TransactionRid many, Start(TransactionType::kAppend));
+  ASSERT_OK(store_->RegisterFiles(rid_, many, MakeFiles(numbered(500, 7000, 50))));
+  ASSERT_OK_AND_ASSIGN(const Transaction dense, store_->GetTransaction(rid_, many));
+  EXPECT_EQ(dense.file_count, 130);
+  EXPECT_EQ(dense.overwritten_count, 100);
+  EXPECT_EQ(StatusOf(store_->CommitTransaction(rid_, many, {})).reason(),
+            "AppendOverwritesExistingFiles");
+}
+
 TEST_F(StoreTransactionsTest, AnAbortedTransactionIsNoEndOfAView) {
   ASSERT_OK_AND_ASSIGN(const TransactionRid open, Start(TransactionType::kAppend));
   ASSERT_OK(store_->AbortTransaction(rid_, open, "me"));
