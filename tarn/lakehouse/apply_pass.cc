@@ -52,7 +52,10 @@ struct ApplyPass::Batch {
 };
 
 ApplyPass::ApplyPass(const ApplyRequest& request, const ApplyDeps& deps, PassShare share)
-    : request_(request), deps_(deps), share_(share) {}
+    : request_(request),
+      deps_(deps),
+      share_(share),
+      range_(request.metadata.CurrentSchema(), request.spec.key) {}
 
 bool ApplyPass::InShare(const KeyBatch& keys, int64_t row) const {
   // Bytes that KeyIndex does not use, so that a share still spreads over its table.
@@ -68,16 +71,22 @@ std::vector<std::string> ApplyPass::Columns(const std::vector<std::string_view>&
   return {headers.begin(), headers.end()};
 }
 
-Result<std::shared_ptr<const KeyBatch>> ApplyPass::KeysOf(const arrow::RecordBatch& batch) const {
-  std::vector<std::shared_ptr<arrow::Array>> keys;
+std::vector<std::shared_ptr<arrow::Array>> ApplyPass::KeyColumns(
+    const arrow::RecordBatch& batch) const {
+  std::vector<std::shared_ptr<arrow::Array>> columns;
   for (const std::string& key : request_.spec.key) {
-    keys.push_back(batch.GetColumnByName(key));
+    columns.push_back(batch.GetColumnByName(key));
   }
+  return columns;
+}
+
+Result<std::shared_ptr<const KeyBatch>> ApplyPass::KeysOf(const arrow::RecordBatch& batch) const {
   return KeyBatch::Make(batch.GetColumnByName(std::string(Name(HeaderColumn::kKeyHash))),
-                        std::move(keys));
+                        KeyColumns(batch));
 }
 
 Status ApplyPass::AddChanges(const arrow::RecordBatch& batch) {
+  TARN_RETURN_IF_ERROR(range_.Add(KeyColumns(batch)));
   TARN_ASSIGN_OR_RETURN(const std::shared_ptr<const KeyBatch> key_batch, KeysOf(batch));
   const auto& operations =
       static_cast<const arrow::StringArray&>(Column(batch, HeaderColumn::kOperation));
@@ -230,14 +239,18 @@ Status ApplyPass::LocateInPrior(const FileScanTask& task) {
 Status ApplyPass::FindBases(const DeletedByFile& deleted) {
   starts_.resize(index_.size());
   bases_.resize(index_.size());
+  const iceberg::Schema& schema = request_.metadata.CurrentSchema();
+  TARN_ASSIGN_OR_RETURN(const iceberg::Expression filter, range_.Filter());
   for (size_t file = 0; file < request_.files.current.size(); ++file) {
-    TARN_RETURN_IF_ERROR(LocateInCurrent(file, deleted[file]));
+    if (iceberg::MayMatchFile(filter, schema, request_.files.current[file].file)) {
+      TARN_RETURN_IF_ERROR(LocateInCurrent(file, deleted[file]));
+    }
   }
   if (!request_.spec.fold.history || request_.spec.fold.soft_delete) {
     return Status::Ok();
   }
   for (const FileScanTask& task : request_.files.prior) {
-    if (HoldsDeletesOnly(task.file)) {
+    if (HoldsDeletesOnly(task.file) && iceberg::MayMatchFile(filter, schema, task.file)) {
       TARN_RETURN_IF_ERROR(LocateInPrior(task));
     }
   }

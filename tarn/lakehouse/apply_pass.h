@@ -8,6 +8,7 @@
 #include "tarn/lakehouse/apply.h"
 #include "tarn/lakehouse/fold.h"
 #include "tarn/lakehouse/key_index.h"
+#include "tarn/lakehouse/key_range.h"
 #include "tarn/lakehouse/table_writer.h"
 #include "tarn/lakehouse/version_rows.h"
 
@@ -66,6 +67,8 @@ class ApplyPass {
                     const ApplyWriters& writers, ApplyCounts& counts);
   [[nodiscard]] Result<std::shared_ptr<const KeyBatch>> KeysOf(
       const arrow::RecordBatch& batch) const;
+  [[nodiscard]] std::vector<std::shared_ptr<arrow::Array>> KeyColumns(
+      const arrow::RecordBatch& batch) const;
   [[nodiscard]] bool InShare(const KeyBatch& keys, int64_t row) const;
   [[nodiscard]] std::vector<std::string> Columns(
       const std::vector<std::string_view>& headers) const;
@@ -74,6 +77,7 @@ class ApplyPass {
   ApplyDeps deps_;
   PassShare share_;
   KeyIndex index_;
+  KeyRange range_;
   std::vector<ChangeRow> changes_;
   std::vector<int64_t> ordinals_;  // Of each change among all rows of the change files.
   int64_t rows_read_ = 0;

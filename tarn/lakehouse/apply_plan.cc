@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace tarn::lakehouse {
 
@@ -10,7 +11,22 @@ namespace {
 constexpr int64_t kPassBytesPerRow = 220;
 // At most this share of a file may be dead rows before it is rewritten.
 constexpr double kDeadShareMax = 0.2;
+constexpr double kBehindRatio = 0.5;
+constexpr int64_t kBehindRowsMin = 1'000'000;
+constexpr int64_t kBehindFactor = 8;
 }  // namespace
+
+ApplyThresholds WhileBehind(const ApplyThresholds& thresholds) {
+  ApplyThresholds behind = thresholds;
+  behind.rows_ratio = std::max(thresholds.rows_ratio, kBehindRatio);
+  behind.rows_min = std::max(thresholds.rows_min, kBehindRowsMin);
+  const auto grown = [](int64_t value) {
+    return value > INT64_MAX / kBehindFactor ? INT64_MAX : value * kBehindFactor;
+  };
+  behind.bytes = grown(thresholds.bytes);
+  behind.files = grown(thresholds.files);
+  return behind;
+}
 
 bool IsApplyDue(const UnappliedWork& work, const ApplyThresholds& thresholds, Timestamp now) {
   if (work.rows == 0) {

@@ -18,6 +18,11 @@ struct UnappliedWork {
   int64_t current_rows = 0;
 };
 
+/// The thresholds while more rows wait to be appended: an apply rewrites much of Current for any
+/// number of changes that are spread over it, so fewer and larger ones catch up sooner. Rows: the
+/// half of Current and at least a million; bytes and files: eightfold; the age stays.
+ApplyThresholds WhileBehind(const ApplyThresholds& thresholds);
+
 /// True when one of the thresholds is reached. Nothing unapplied: false.
 bool IsApplyDue(const UnappliedWork& work, const ApplyThresholds& thresholds, Timestamp now);
 

@@ -37,5 +37,26 @@ TEST(ApplyPlanTest, PassesGrowWithTheChanges) {
   EXPECT_GT(PassCount(100'000'000, 10, 512 << 20), 50);
 }
 
+TEST(ApplyPlanTest, WhileMoreWaitsAppliesAreFewerButNotLater) {
+  ApplyThresholds thresholds;
+  thresholds.age_max = std::chrono::seconds{5};
+  const ApplyThresholds behind = WhileBehind(thresholds);
+  const Timestamp now = FromMicros(10'000'000);
+  UnappliedWork work{.rows = 999'999, .bytes = 128LL << 20, .files = 64, .current_rows = 100};
+  EXPECT_TRUE(IsApplyDue(work, thresholds, now));
+  EXPECT_FALSE(IsApplyDue(work, behind, now));
+  work.rows = 1'000'000;
+  EXPECT_TRUE(IsApplyDue(work, behind, now));
+  work.current_rows = 4'000'000;
+  EXPECT_FALSE(IsApplyDue(work, behind, now));
+  work.files = 8 * 64;
+  EXPECT_TRUE(IsApplyDue(work, behind, now));
+  work.files = 1;
+  work.oldest = FromMicros(1);
+  EXPECT_TRUE(IsApplyDue(work, behind, now)) << "the age is what was asked for";
+  thresholds.bytes = INT64_MAX;
+  EXPECT_EQ(WhileBehind(thresholds).bytes, INT64_MAX);
+}
+
 }  // namespace
 }  // namespace tarn::lakehouse

@@ -90,4 +90,20 @@ Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets, metastore::
   return batch;
 }
 
+Result<bool> HasLandedSince(dataset::DatasetStore& datasets, metastore::Database& database,
+                            const dataset::DatasetRid& landing,
+                            const std::optional<dataset::TransactionRid>& consumed) {
+  bool landed = false;
+  TARN_RETURN_IF_ERROR(database.Read([&](metastore::SqlTransaction& sql) {
+    landed = false;
+    return datasets.VisitCommitted(
+        sql, landing, "master",
+        [&](const Transaction& transaction) -> Result<metastore::RowAction> {
+          landed = !consumed || transaction.rid != *consumed;
+          return metastore::RowAction::kStop;
+        });
+  }));
+  return landed;
+}
+
 }  // namespace tarn::task

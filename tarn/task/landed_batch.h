@@ -37,4 +37,9 @@ Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets, metastore::
                                     const std::optional<dataset::TransactionRid>& consumed,
                                     const pipeline::BatchLimits& limits);
 
+/// True when a transaction was committed after `consumed`. Cost: one row.
+Result<bool> HasLandedSince(dataset::DatasetStore& datasets, metastore::Database& database,
+                            const dataset::DatasetRid& landing,
+                            const std::optional<dataset::TransactionRid>& consumed);
+
 }  // namespace tarn::task

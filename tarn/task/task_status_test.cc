@@ -6,7 +6,7 @@
 namespace tarn::task {
 namespace {
 
-constexpr Timestamp kTime = FromMicros(1'700'000'000'000'000);
+const Timestamp kTime = FromMicros(1'700'000'000'000'000);
 
 TEST(TaskStatusTest, LagCountsFromWhenSomethingWaits) {
   TaskStatus status;

@@ -119,6 +119,7 @@ struct TransformTask::State {
   Result<bool> AppendDirectly(const CompiledMapping& mapping, const LandedBatch& batch,
                               const std::vector<format::Field>& fields,
                               lakehouse::ChangesWriter& writer, const arrow::Schema& users);
+  Result<bool> IsBehind();
   Status ApplyIfDue();
   Status Apply();
 };
@@ -364,10 +365,33 @@ Status TransformTask::State::Apply() {
   return Status::Ok();
 }
 
+// True while landed transactions wait that no append took in.
+Result<bool> TransformTask::State::IsBehind() {
+  for (const TransformInput& input : inputs) {
+    TARN_ASSIGN_OR_RETURN(const std::optional<std::string> consumed_text,
+                          table->ReadInput(input.dataset.ToString()));
+    std::optional<dataset::TransactionRid> consumed;
+    if (consumed_text) {
+      TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*consumed_text));
+    }
+    TARN_ASSIGN_OR_RETURN(const bool waits,
+                          HasLandedSince(deps.datasets, deps.database, input.dataset, consumed));
+    if (waits) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Status TransformTask::State::ApplyIfDue() {
   TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork work, table->ReadUnapplied());
   progress.unapplied = work.rows;
-  if (!lakehouse::IsApplyDue(work, spec.table.apply, deps.catalog.deps().clock.Now())) {
+  const Timestamp now = deps.catalog.deps().clock.Now();
+  if (!lakehouse::IsApplyDue(work, spec.table.apply, now)) {
+    return Status::Ok();
+  }
+  TARN_ASSIGN_OR_RETURN(const bool behind, IsBehind());
+  if (behind && !lakehouse::IsApplyDue(work, lakehouse::WhileBehind(spec.table.apply), now)) {
     return Status::Ok();
   }
   return Apply();
