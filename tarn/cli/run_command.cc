@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -16,7 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds kPollInterval{250};
+// Short runs are seen to end soon, long ones are asked about rarely.
+constexpr std::chrono::milliseconds kPollFirst{20};
+constexpr std::chrono::milliseconds kPollMax{250};
 
 struct RunOptions {
   std::string file;
@@ -58,6 +61,7 @@ void TellErrors(const json& state, std::map<std::string, std::string>& told) {
 Status Follow(CommandContext& context, const std::string& run_id) {
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   int failures = 0;
+  std::chrono::milliseconds wait = kPollFirst;
   std::map<std::string, std::string> told;
   for (;;) {
     const Result<json> state = client->GetJson("/tarn/v1/runs/" + EncodeUrl(run_id));
@@ -78,7 +82,8 @@ Status Follow(CommandContext& context, const std::string& run_id) {
         TellErrors(*state, told);
       }
     }
-    std::this_thread::sleep_for(kPollInterval);
+    std::this_thread::sleep_for(wait);
+    wait = std::min(wait * 5 / 4, kPollMax);
   }
 }
 
