@@ -12,6 +12,7 @@
 #include "tarn/query/dataset_relation.h"
 #include "tarn/query/point_in_time.h"
 #include "tarn/query/resource_name.h"
+#include "tarn/query/stoppable_sql.h"
 #include "tarn/query/table_relation.h"
 #include "tarn/query/union_view.h"
 
@@ -313,7 +314,15 @@ class SessionQuery final : public RunningQuery {
 Result<std::unique_ptr<RunningQuery>> RunSql(const QueryRequest& request,
                                              const access::Principal& principal,
                                              const QueryDeps& deps) {
+  return RunStoppableSql(request, principal, deps, {});
+}
+
+Result<std::unique_ptr<RunningQuery>> RunStoppableSql(const QueryRequest& request,
+                                                      const access::Principal& principal,
+                                                      const QueryDeps& deps,
+                                                      const std::stop_token& stop) {
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::Session> session, deps.engine.OpenSession());
+  const std::stop_callback interrupt(stop, [&session] { session->Interrupt(); });
   TARN_ASSIGN_OR_RETURN(const std::string text,
                         QueryPlanner(*session, request, principal, deps).Plan());
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(text));

@@ -187,7 +187,5 @@ def test_strangers_see_nothing(foundry, context, dataset):
         lambda: stranger.catalog.list_dataset_files(dataset.rid),
         lambda: stranger.catalog.api_start_transaction(dataset.rid, "master"),
     ):
-        with pytest.raises(Exception, match="NotFound"):
+        with pytest.raises(DatasetNotFoundError):
             call()
-
-

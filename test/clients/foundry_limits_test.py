@@ -14,10 +14,9 @@ def test_a_caller_is_held_back(tmp_path):
         client = FoundryClient(
             auth=UserTokenAuth(server.token()), hostname=host,
             config=Config(scheme="http", propagate_qos="PROPAGATE_429_AND_503_TO_CALLER"))
-        for _ in range(30):
-            client.admin.User.get_current()
         with pytest.raises(foundry_sdk.RateLimitError):
-            client.admin.User.get_current()
+            for _ in range(60):
+                client.admin.User.get_current()
         patient = FoundryClient(auth=UserTokenAuth(server.token()), hostname=host,
                                 config=Config(scheme="http", backoff_slot_size_ms=2000))
         patient.admin.User.get_current()  # It tries again by itself.

@@ -232,9 +232,8 @@ def test_sql_queries_that_fail(foundry, inputs):
         queries.execute(query="SELECT * FROM read_csv('/etc/passwd')")
     with pytest.raises(sql_errors.QueryFailed):
         queries.execute(query="SELECT * FROM `ri.foundry.main.dataset.none`")
-    late = finish(queries, queries.execute(
-        query=f"SELECT CAST(text AS INTEGER) AS n FROM `{inputs[0]}`"))
-    assert late.type == "failed" and late.error_message
+    with pytest.raises(sql_errors.QueryParseError):
+        queries.execute(query=f"SELECT CAST(text AS INTEGER) AS n FROM `{inputs[0]}`")
     _, stranger, _ = foundry.make_user()
     with pytest.raises(sql_errors.QueryFailed):
         stranger.sql_queries.SqlQuery.execute(query=f"SELECT * FROM `{inputs[0]}`")

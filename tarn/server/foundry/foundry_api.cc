@@ -9,7 +9,7 @@
 #include "tarn/base/json_text.h"
 #include "tarn/dataset/errors.h"
 #include "tarn/query/union_view.h"
-#include "tarn/server/foundry/internal_api.h"
+#include "tarn/server/foundry/internal/internal_api.h"
 #include "tarn/server/foundry/sql_queries.h"
 #include "tarn/server/foundry/token_endpoint.h"
 #include "tarn/tree/node.h"
@@ -84,7 +84,7 @@ Status AddFoundryRoutes(Router& router, const FoundryDeps& given) {
   }
   TARN_RETURN_IF_ERROR(AddTable(router, deps, "/api/v1", VersionOneRoutes()));
   for (const std::span<const FoundryRoute> routes :
-       {InternalCatalogRoutes(), InternalDataRoutes(), InternalCompassRoutes()}) {
+       {internal::CatalogRoutes(), internal::DataRoutes(), internal::CompassRoutes()}) {
     TARN_RETURN_IF_ERROR(AddTable(router, deps, "", routes));
   }
   return AddTokenRoutes(router, deps);
@@ -125,9 +125,15 @@ Status RequireDataset(const FoundryDeps& deps, metastore::SqlTransaction& sql,
 
 Status RequireViewer(const FoundryDeps& deps, const RequestContext& context,
                      const DatasetRid& dataset, const Denial& denial) {
-  return deps.database.Read([&](metastore::SqlTransaction& sql) {
+  const Status status = deps.database.Read([&](metastore::SqlTransaction& sql) {
     return RequireDataset(deps, sql, context, dataset, access::Role::kViewer, denial);
   });
+  if (status.code() == ErrorCode::kPermissionDenied) {
+    TARN_RETURN_IF_ERROR(access::AppendAudit(
+        deps.database,
+        AuditOf(deps, context, dataset.ToString(), "dataset.read", access::AuditOutcome::kDenied)));
+  }
+  return status;
 }
 
 Status Audited(const FoundryDeps& deps, const RequestContext& context, std::string_view action,

@@ -13,10 +13,13 @@
 #include "tarn/base/uuid.h"
 #include "tarn/catalog/catalog.h"
 #include "tarn/dataset/dataset_store.h"
-#include "tarn/engine/engine.h"
 #include "tarn/metastore/database.h"
 #include "tarn/server/router.h"
 #include "tarn/storage/object_store.h"
+
+namespace tarn::engine {
+class Engine;
+}
 
 namespace tarn::server::foundry {
 

@@ -24,7 +24,7 @@ Denial ProjectDenial(const char* name, const std::string& rid) {
 }
 
 /// What POST …/projects/create asks for.
-struct NewProject {
+struct ProjectBody {
   std::string name;
   std::string space;
   std::string description;
@@ -77,9 +77,9 @@ Result<std::vector<access::Grant>> GrantsIn(const json& body) {
   return grants;
 }
 
-Result<NewProject> ReadNewProject(RequestContext& context) {
+Result<ProjectBody> ReadProjectBody(RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const json body, ReadJson(context));
-  NewProject project;
+  ProjectBody project;
   TARN_ASSIGN_OR_RETURN(project.name, RequiredText(body, "displayName"));
   TARN_ASSIGN_OR_RETURN(project.space, RequiredText(body, "spaceRid"));
   TARN_ASSIGN_OR_RETURN(const auto description, OptionalText(body, "description"));
@@ -117,7 +117,7 @@ Status CheckOrganizations(SqlTransaction& sql, const Rid& space,
 }
 
 Result<json> MakeProject(const FoundryDeps& deps, SqlTransaction& sql,
-                         const RequestContext& context, const NewProject& wanted) {
+                         const RequestContext& context, const ProjectBody& wanted) {
   TARN_ASSIGN_OR_RETURN(
       const Place space,
       GetPlace(deps, sql, context, PlaceKind::kSpace, wanted.space, access::Role::kEditor,
@@ -152,7 +152,7 @@ Status AsProjectError(const Status& status) {
 }
 
 Result<http::Response> Create(const FoundryDeps& deps, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const NewProject wanted, ReadNewProject(context));
+  TARN_ASSIGN_OR_RETURN(const ProjectBody wanted, ReadProjectBody(context));
   json answer;
   std::string made = wanted.space;
   TARN_RETURN_IF_ERROR(AsProjectError(

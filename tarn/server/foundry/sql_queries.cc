@@ -36,17 +36,16 @@ Status Refused(std::string message, const char* reason, const std::string& id) {
 /// One statement and its rows.
 class SqlQueries::Entry {
  public:
-  Entry(std::string user_id, std::unique_ptr<query::RunningQuery> query)
-      : user_id_(std::move(user_id)), query_(std::move(query)) {}
+  Entry(std::string user_id, QueryStarter start)
+      : user_id_(std::move(user_id)), start_(std::move(start)) {}
   ~Entry() { Cancel(); }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
   [[nodiscard]] const std::string& user_id() const { return user_id_; }
 
-  /// `entry` is this, so that what runs keeps it alive no longer than the thread is joined.
   void Run(query::ResultFormat format, int64_t bytes_max) {
-    thread_ = std::jthread([this, format, bytes_max] { Finish(Write(format, bytes_max)); });
+    thread_ = std::jthread([this, format, bytes_max] { Finish(StartAndWrite(format, bytes_max)); });
   }
   void Wait(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
@@ -56,6 +55,11 @@ class SqlQueries::Entry {
     const std::lock_guard lock(mutex_);
     return status_;
   }
+  /// Why the statement did not even start; OK while it might.
+  Status start_failure() {
+    const std::lock_guard lock(mutex_);
+    return start_failure_;
+  }
   void Cancel() {
     {
       const std::lock_guard lock(mutex_);
@@ -64,7 +68,7 @@ class SqlQueries::Entry {
       }
       status_ = {.state = QueryState::kCanceled, .message = "the query was canceled"};
     }
-    query_->Interrupt();
+    stop_.request_stop();
     finished_.notify_all();
   }
   [[nodiscard]] int64_t size_bytes() const { return size_bytes_; }
@@ -83,13 +87,23 @@ class SqlQueries::Entry {
   }
 
  private:
-  Status Write(query::ResultFormat format, int64_t bytes_max) {
+  Status StartAndWrite(query::ResultFormat format, int64_t bytes_max) {
+    const Result<std::unique_ptr<query::RunningQuery>> query = start_(stop_.get_token());
+    if (!query.ok()) {
+      const std::lock_guard lock(mutex_);
+      start_failure_ = query.status();
+      return query.status();
+    }
+    const std::stop_callback interrupt(stop_.get_token(), [&query] { (*query)->Interrupt(); });
+    return Write(**query, format, bytes_max);
+  }
+  Status Write(query::RunningQuery& query, query::ResultFormat format, int64_t bytes_max) {
     file_.reset(std::tmpfile());
     if (file_ == nullptr) {
       return Status::Unavailable("no temporary file for the rows can be made");
     }
     int64_t written = 0;
-    TARN_RETURN_IF_ERROR(query::WriteResult(*query_, format, [&](std::string_view bytes) {
+    TARN_RETURN_IF_ERROR(query::WriteResult(query, format, [&](std::string_view bytes) {
       written += static_cast<int64_t>(bytes.size());
       if (written > bytes_max) {
         return Status(ErrorCode::kResourceExhausted, "the result is larger than is kept");
@@ -116,13 +130,15 @@ class SqlQueries::Entry {
   }
 
   const std::string user_id_;
-  std::unique_ptr<query::RunningQuery> query_;
+  const QueryStarter start_;
+  std::stop_source stop_;
   TemporaryFile file_;      // Of the thread until the state says that it is done.
   int64_t size_bytes_ = 0;  // Likewise.
   std::mutex mutex_;
   std::condition_variable finished_;
-  QueryStatus status_;   // Guarded by mutex_.
-  std::jthread thread_;  // Last: joined before anything it uses goes.
+  QueryStatus status_;    // Guarded by mutex_.
+  Status start_failure_;  // Likewise.
+  std::jthread thread_;   // Last: joined before anything it uses goes.
 };
 
 SqlQueries::SqlQueries(SqlQueriesOptions options, UuidGenerator& uuids, const Clock& clock)
@@ -151,10 +167,9 @@ void SqlQueries::DropOld() {
   }
 }
 
-Result<std::string> SqlQueries::Start(const std::string& user_id,
-                                      std::unique_ptr<query::RunningQuery> query,
+Result<std::string> SqlQueries::Start(const std::string& user_id, QueryStarter start,
                                       query::ResultFormat format) {
-  auto entry = std::make_shared<Entry>(user_id, std::move(query));
+  auto entry = std::make_shared<Entry>(user_id, std::move(start));
   const std::string id = uuids_.NextV7().ToString();
   {
     const std::lock_guard lock(mutex_);
@@ -170,6 +185,12 @@ Result<std::string> SqlQueries::Start(const std::string& user_id,
     entries_.emplace(id, entry);
   }
   entry->Wait(options_.patience);
+  const Status failure = entry->start_failure();
+  if (!failure.ok()) {
+    const std::lock_guard lock(mutex_);
+    entries_.erase(id);
+    return failure;
+  }
   return id;
 }
 

@@ -7,9 +7,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -38,6 +40,10 @@ struct QueryStatus {
   std::string message;  // Why it failed.
 };
 
+/// Starts a statement; may take long. Ends with kCancelled once `stop` is requested.
+using QueryStarter =
+    std::function<Result<std::unique_ptr<query::RunningQuery>>(const std::stop_token& stop)>;
+
 /// Threads: any. Ends what still runs when it is destroyed.
 class SqlQueries {
  public:
@@ -46,8 +52,9 @@ class SqlQueries {
   SqlQueries(const SqlQueries&) = delete;
   SqlQueries& operator=(const SqlQueries&) = delete;
 
-  /// Runs a statement for a user; returns its id.
-  Result<std::string> Start(const std::string& user_id, std::unique_ptr<query::RunningQuery> query,
+  /// Runs a statement for a user; returns its id. Errors: those of `start`, if they come while this
+  /// waits; kResourceExhausted.
+  Result<std::string> Start(const std::string& user_id, QueryStarter start,
                             query::ResultFormat format);
   /// Errors of all below: kNotFound, reason SqlQueryNotFound, also for those of other users.
   Result<QueryStatus> GetStatus(const std::string& user_id, const std::string& id);

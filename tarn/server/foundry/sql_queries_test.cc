@@ -54,11 +54,16 @@ class ScriptedQuery final : public query::RunningQuery {
 
 class SqlQueriesTest : public ::testing::Test {
  protected:
+  static QueryStarter Starter(std::shared_ptr<std::binary_semaphore> let, Status failure = {}) {
+    return [let = std::move(let), failure = std::move(failure)](const std::stop_token&) {
+      return Result<std::unique_ptr<query::RunningQuery>>(
+          std::make_unique<ScriptedQuery>(let, failure));
+    };
+  }
   std::string Start(std::shared_ptr<std::binary_semaphore> let = nullptr, Status failure = {},
                     const std::string& user = "u") {
-    const Result<std::string> id =
-        queries_.Start(user, std::make_unique<ScriptedQuery>(std::move(let), std::move(failure)),
-                       query::ResultFormat::kCsv);
+    const Result<std::string> id = queries_.Start(user, Starter(std::move(let), std::move(failure)),
+                                                  query::ResultFormat::kCsv);
     EXPECT_OK(id);
     return id.ok() ? *id : "";
   }
@@ -135,14 +140,35 @@ TEST_F(SqlQueriesTest, RunningOnesAreCanceledAndLimited) {
   const std::string a = Start(first);
   const std::string b = Start(second);
   EXPECT_EQ(queries_.OpenResult("u", a).status().reason(), "QueryRunning");
-  EXPECT_THAT(
-      queries_.Start("u", std::make_unique<ScriptedQuery>(nullptr), query::ResultFormat::kCsv),
-      Fails(ErrorCode::kResourceExhausted));
+  EXPECT_THAT(queries_.Start("u", Starter(nullptr), query::ResultFormat::kCsv),
+              Fails(ErrorCode::kResourceExhausted));
   ASSERT_OK(queries_.Cancel("u", a));
   EXPECT_EQ(StateOf(a), QueryState::kCanceled);
   EXPECT_EQ(queries_.OpenResult("u", a).status().reason(), "QueryCanceled");
   EXPECT_NE(Start(), "");
   EXPECT_EQ(StateOf(b), QueryState::kRunning);  // Ended by the destructor.
+}
+
+TEST_F(SqlQueriesTest, AStartThatFailsIsAnError) {
+  const auto fail = [](const std::stop_token&) -> Result<std::unique_ptr<query::RunningQuery>> {
+    return Status::InvalidArgument("no such word");
+  };
+  EXPECT_THAT(queries_.Start("u", fail, query::ResultFormat::kCsv),
+              Fails(ErrorCode::kInvalidArgument));
+}
+
+TEST_F(SqlQueriesTest, AStartThatTakesLongIsCanceled) {
+  const auto slow =
+      [](const std::stop_token& stop) -> Result<std::unique_ptr<query::RunningQuery>> {
+    while (!stop.stop_requested()) {
+      std::this_thread::yield();
+    }
+    return Status(ErrorCode::kCancelled, "stopped");
+  };
+  ASSERT_OK_AND_ASSIGN(const std::string id, queries_.Start("u", slow, query::ResultFormat::kCsv));
+  EXPECT_EQ(StateOf(id), QueryState::kRunning);
+  ASSERT_OK(queries_.Cancel("u", id));
+  EXPECT_EQ(StateOf(id), QueryState::kCanceled);
 }
 
 TEST_F(SqlQueriesTest, OldOnesAreForgotten) {

@@ -4,6 +4,7 @@
 
 #include "tarn/base/json_text.h"
 #include "tarn/dataset/branch.h"
+#include "tarn/query/stoppable_sql.h"
 #include "tarn/server/foundry/spark_names.h"
 #include "tarn/server/foundry/sql_queries.h"
 
@@ -24,31 +25,32 @@ Status AsQueryError(const Status& status) {
     case ErrorCode::kPermissionDenied:
       return status.reason() == "ApiUsageDenied"
                  ? status
-                 : status.WithReason("ReadQueryInputsPermissionDenied");
+                 : status.WithReason("ReadQueryInputsPermissionDenied", "{\"rids\":[]}");
     default:
       return status;
   }
 }
 
 /// Starts on the first branch that all datasets of the statement have.
-Result<std::unique_ptr<query::RunningQuery>> StartOn(const FoundryDeps& deps,
-                                                     const RequestContext& context,
-                                                     const std::string& sql,
-                                                     const std::vector<std::string>& branches) {
+QueryStarter StarterOf(const FoundryDeps& deps, const access::Principal& principal,
+                       const std::string& sql, const std::vector<std::string>& branches) {
   const query::QueryDeps query_deps{deps.authorizer, deps.catalog, deps.datasets, deps.engine};
-  Status last;
-  for (const std::string& branch : branches) {
-    query::QueryRequest request;
-    request.sql = sql;
-    request.branch = branch;
-    Result<std::unique_ptr<query::RunningQuery>> started =
-        query::RunSql(request, context.principal, query_deps);
-    if (started.ok() || started.status().reason() != "BranchNotFound") {
-      return started;
+  return [query_deps, principal, sql,
+          branches](const std::stop_token& stop) -> Result<std::unique_ptr<query::RunningQuery>> {
+    Status last;
+    for (const std::string& branch : branches) {
+      query::QueryRequest request;
+      request.sql = sql;
+      request.branch = branch;
+      Result<std::unique_ptr<query::RunningQuery>> started =
+          query::RunStoppableSql(request, principal, query_deps, stop);
+      if (started.ok() || started.status().reason() != "BranchNotFound") {
+        return started;
+      }
+      last = started.status();
     }
-    last = started.status();
-  }
-  return last;
+    return last;
+  };
 }
 
 }  // namespace
@@ -66,12 +68,10 @@ Result<std::string> StartSqlQuery(const FoundryDeps& deps, const RequestContext&
   if (!sql.ok()) {
     return AsQueryError(sql.status());
   }
-  Result<std::unique_ptr<query::RunningQuery>> started = StartOn(deps, context, *sql, branches);
-  if (!started.ok()) {
-    return AsQueryError(started.status());
-  }
-  return deps.queries->Start(context.principal.user_id, std::move(started).value(),
-                             statement.format);
+  const Result<std::string> id =
+      deps.queries->Start(context.principal.user_id,
+                          StarterOf(deps, context.principal, *sql, branches), statement.format);
+  return id.ok() ? id : Result<std::string>(AsQueryError(id.status()));
 }
 
 }  // namespace tarn::server::foundry

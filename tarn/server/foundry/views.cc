@@ -272,16 +272,16 @@ Status CheckBacking(const FoundryDeps& deps, SqlTransaction& sql, const RequestC
   return Status::Ok();
 }
 
-struct NewView {
+struct ViewBody {
   std::string parent;
   std::string name;
   std::string branch;
   UnionView view;
 };
 
-Result<NewView> ReadNewView(RequestContext& context) {
+Result<ViewBody> ReadViewBody(RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const json body, ReadJson(context));
-  NewView wanted;
+  ViewBody wanted;
   TARN_ASSIGN_OR_RETURN(wanted.parent, RequiredText(body, "parentFolderRid"));
   TARN_ASSIGN_OR_RETURN(wanted.name, RequiredText(body, "viewName"));
   TARN_ASSIGN_OR_RETURN(wanted.branch, BranchIn(body));
@@ -291,7 +291,7 @@ Result<NewView> ReadNewView(RequestContext& context) {
 }
 
 Result<json> MakeView(const FoundryDeps& deps, SqlTransaction& sql, const RequestContext& context,
-                      const NewView& wanted) {
+                      const ViewBody& wanted) {
   TARN_ASSIGN_OR_RETURN(
       const Place folder,
       GetPlace(deps, sql, context, PlaceKind::kFolder, wanted.parent, access::Role::kEditor,
@@ -314,7 +314,7 @@ Result<json> MakeView(const FoundryDeps& deps, SqlTransaction& sql, const Reques
 }
 
 Result<http::Response> Create(const FoundryDeps& deps, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const NewView wanted, ReadNewView(context));
+  TARN_ASSIGN_OR_RETURN(const ViewBody wanted, ReadViewBody(context));
   json answer;
   std::string made = wanted.parent;
   const Status created =

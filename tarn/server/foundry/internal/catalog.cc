@@ -3,12 +3,12 @@
 
 #include "tarn/base/json_text.h"
 #include "tarn/dataset/errors.h"
-#include "tarn/server/foundry/internal_api.h"
+#include "tarn/server/foundry/internal/internal_api.h"
 #include "tarn/server/foundry/places.h"
 #include "tarn/tree/lookup.h"
 #include "tarn/tree/tree.h"
 
-namespace tarn::server::foundry {
+namespace tarn::server::foundry::internal {
 
 using dataset::DatasetRid;
 using dataset::TransactionRid;
@@ -513,6 +513,6 @@ constexpr FoundryRoute kRoutes[] = {
 
 }  // namespace
 
-std::span<const FoundryRoute> InternalCatalogRoutes() { return kRoutes; }
+std::span<const FoundryRoute> CatalogRoutes() { return kRoutes; }
 
-}  // namespace tarn::server::foundry
+}  // namespace tarn::server::foundry::internal

@@ -11,12 +11,12 @@
 
 #include "tarn/server/foundry/foundry_api.h"
 
-namespace tarn::server::foundry {
+namespace tarn::server::foundry::internal {
 
 // One table per handler file; patterns are whole.
-std::span<const FoundryRoute> InternalCatalogRoutes();
-std::span<const FoundryRoute> InternalDataRoutes();
-std::span<const FoundryRoute> InternalCompassRoutes();
+std::span<const FoundryRoute> CatalogRoutes();
+std::span<const FoundryRoute> DataRoutes();
+std::span<const FoundryRoute> CompassRoutes();
 
 /// Segment `index` (from 0) of the raw path, decoded as a form.
 Result<std::string> FormSegment(const RequestContext& context, size_t index);
@@ -38,4 +38,4 @@ Status NamedBy(std::string_view service, const Status& failure);
 /// The full form of a schema, with the members that the tools look for.
 std::string FullSchema(const dataset::DatasetSchema& schema);
 
-}  // namespace tarn::server::foundry
+}  // namespace tarn::server::foundry::internal

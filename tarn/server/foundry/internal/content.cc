@@ -8,11 +8,11 @@
 #include "tarn/format/field_type.h"
 #include "tarn/query/read_dataset.h"
 #include "tarn/server/foundry/file_access.h"
-#include "tarn/server/foundry/internal_api.h"
+#include "tarn/server/foundry/internal/internal_api.h"
 #include "tarn/server/foundry/sql_queries.h"
 #include "tarn/server/foundry/start_query.h"
 
-namespace tarn::server::foundry {
+namespace tarn::server::foundry::internal {
 
 using dataset::DatasetRid;
 using dataset::TransactionRid;
@@ -268,6 +268,14 @@ Result<http::Response> GetQueryResults(const FoundryDeps& deps, RequestContext& 
   return response;
 }
 
+/// Gives the failures of `kHandler` the names of its service.
+template <FoundryHandler kHandler>
+Result<http::Response> DataProxy(const FoundryDeps& deps, RequestContext& context) {
+  Result<http::Response> answer = kHandler(deps, context);
+  TARN_RETURN_IF_ERROR(NamedBy("DataProxy", answer.status()));
+  return answer;
+}
+
 constexpr access::Scope kRead = access::Scope::kDatasetsRead;
 constexpr access::Scope kWrite = access::Scope::kDatasetsWrite;
 constexpr access::Scope kQueryRead = access::Scope::kSqlQueriesRead;
@@ -277,13 +285,13 @@ constexpr FoundryRoute kRoutes[] = {
     {"POST",
      "/foundry-data-proxy/api/dataproxy/datasets/{datasetRid}/transactions/{transactionRid}/"
      "putFile",
-     kWrite, PutFile},
+     kWrite, DataProxy<PutFile>},
     {"GET",
      "/foundry-data-proxy/api/dataproxy/datasets/{datasetRid}/transactions/{transactionRid}/"
      "{filePath...}",
-     kRead, ContentOfTransaction},
+     kRead, DataProxy<ContentOfTransaction>},
     {"GET", "/foundry-data-proxy/api/dataproxy/datasets/{datasetRid}/views/{branch}/{filePath...}",
-     kRead, ContentOfView},
+     kRead, DataProxy<ContentOfView>},
     {"GET", "/foundry-metadata/api/schemas/datasets/{datasetRid}/branches/{branch}", kRead,
      GetSchema},
     {"POST", "/foundry-metadata/api/schemas/datasets/{datasetRid}/branches/{branch}", kWrite,
@@ -298,6 +306,6 @@ constexpr FoundryRoute kRoutes[] = {
 
 }  // namespace
 
-std::span<const FoundryRoute> InternalDataRoutes() { return kRoutes; }
+std::span<const FoundryRoute> DataRoutes() { return kRoutes; }
 
-}  // namespace tarn::server::foundry
+}  // namespace tarn::server::foundry::internal

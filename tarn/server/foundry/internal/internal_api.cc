@@ -1,4 +1,4 @@
-#include "tarn/server/foundry/internal_api.h"
+#include "tarn/server/foundry/internal/internal_api.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "tarn/base/json_text.h"
 #include "tarn/base/url.h"
 
-namespace tarn::server::foundry {
+namespace tarn::server::foundry::internal {
 
 using nlohmann::json;
 
@@ -99,7 +99,8 @@ Result<Reference> ParseReference(const std::string& text) {
 }
 
 Status NamedBy(std::string_view service, const Status& failure) {
-  if (failure.ok() || failure.reason().empty() || failure.code() == ErrorCode::kUnauthenticated ||
+  if (failure.ok() || failure.reason().empty() || failure.reason().find(':') != std::string::npos ||
+      failure.code() == ErrorCode::kUnauthenticated ||
       failure.code() == ErrorCode::kPermissionDenied) {
     return failure;
   }
@@ -128,4 +129,4 @@ std::string FullSchema(const dataset::DatasetSchema& schema) {
   return full.dump();
 }
 
-}  // namespace tarn::server::foundry
+}  // namespace tarn::server::foundry::internal

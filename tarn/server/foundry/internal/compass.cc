@@ -4,13 +4,13 @@
 #include "tarn/access/directory.h"
 #include "tarn/access/organization.h"
 #include "tarn/base/json_text.h"
-#include "tarn/server/foundry/internal_api.h"
+#include "tarn/server/foundry/internal/internal_api.h"
 #include "tarn/server/foundry/places.h"
 #include "tarn/server/foundry/principals.h"
 #include "tarn/tree/lookup.h"
 #include "tarn/tree/tree.h"
 
-namespace tarn::server::foundry {
+namespace tarn::server::foundry::internal {
 
 using metastore::Durability;
 using metastore::SqlTransaction;
@@ -255,6 +255,6 @@ constexpr FoundryRoute kRoutes[] = {
 
 }  // namespace
 
-std::span<const FoundryRoute> InternalCompassRoutes() { return kRoutes; }
+std::span<const FoundryRoute> CompassRoutes() { return kRoutes; }
 
-}  // namespace tarn::server::foundry
+}  // namespace tarn::server::foundry::internal
