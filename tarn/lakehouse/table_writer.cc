@@ -9,7 +9,7 @@
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/base/log.h"
-#include "tarn/format/parquet_writer.h"
+#include "tarn/format/background_writer.h"
 #include "tarn/iceberg/data_file.h"
 #include "tarn/iceberg/schema_arrow.h"
 #include "tarn/iceberg/snapshot_update.h"
@@ -73,7 +73,7 @@ int64_t BytesOf(const arrow::RecordBatch& batch) {
 
 struct TableWriter::OpenFile {
   std::string file_path;
-  std::unique_ptr<format::ParquetWriter> writer;
+  std::unique_ptr<format::BackgroundWriter> writer;
 };
 
 struct TableWriter::Group {
@@ -187,7 +187,7 @@ Status TableWriter::WriteRows(Group& group, const std::shared_ptr<arrow::RecordB
   if (!group.file) {
     TARN_RETURN_IF_ERROR(OpenFileOf(group, *rows->schema()));
   }
-  TARN_RETURN_IF_ERROR(group.file->writer->Write(*rows));
+  TARN_RETURN_IF_ERROR(group.file->writer->Write(rows));
   return group.file->writer->size_bytes() >= options_.target_bytes ? FinishFile(group)
                                                                    : Status::Ok();
 }
@@ -213,7 +213,9 @@ Status TableWriter::OpenFileOf(Group& group, const arrow::Schema& rows) {
   format::ParquetWriterOptions options;
   options.compression = options_.compression;
   TARN_ASSIGN_OR_RETURN(
-      file.writer, format::ParquetWriter::Open(std::move(object), arrow::schema(fields), options));
+      std::unique_ptr<format::ParquetWriter> writer,
+      format::ParquetWriter::Open(std::move(object), arrow::schema(fields), options));
+  file.writer = std::make_unique<format::BackgroundWriter>(std::move(writer));
   group.file = std::move(file);
   return Status::Ok();
 }

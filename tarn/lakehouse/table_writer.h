@@ -41,7 +41,8 @@ struct TableWriterDeps {
   UuidGenerator& uuids;
 };
 
-/// One owner thread. Memory: one row group per open file and the sort buffer.
+/// One owner thread; each open file is encoded on a thread of its own. Memory: one row group and a
+/// few batches per open file, and the sort buffer.
 class TableWriter {
  public:
   TableWriter(TableWriterOptions options, TableWriterDeps deps);

@@ -13,6 +13,7 @@ namespace {
 bool OnlyChoosesColumns(const MappingSpec& spec) {
   return spec.where.empty() && spec.expect.empty() && spec.delete_when.empty() &&
          spec.sequence_by.empty() && spec.event_time.empty() && !spec.deduplicate &&
+         spec.rename.empty() &&
          std::all_of(spec.columns.begin(), spec.columns.end(), [](const ColumnMapping& column) {
            return column.expression.empty() && !column.hash;
          });

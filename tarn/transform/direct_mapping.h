@@ -20,7 +20,8 @@ namespace tarn::transform {
 class DirectMapping {
  public:
   /// Nothing unless every table column is a landed column of the same name and type and no rule
-  /// (where, expect, delete_when, sequence_by, event_time, array elements, hashes) looks at values.
+  /// (where, expect, delete_when, sequence_by, event_time, array elements, hashes) looks at values;
+  /// with renames the same name may mean another column, so those go to the statement, too.
   static std::optional<DirectMapping> Of(const CompiledMapping& mapping,
                                          const arrow::Schema& landed);
 

@@ -112,6 +112,8 @@ TEST_F(DirectMappingTest, AnyRuleThatLooksAtValuesNeedsTheStatement) {
   EXPECT_FALSE(
       IsDirect({.columns = {{.name = "name", .expression = "", .hash = true}}, .key = {"id"}}));
   EXPECT_FALSE(IsDirect({.rename = {{"name", "title"}}, .key = {"id"}}));
+  EXPECT_FALSE(IsDirect({.drop = {"name"}, .rename = {{"hdr__file_name", "name"}}, .key = {"id"}}))
+      << "a landed column of the target's name is another one";
   EXPECT_FALSE(IsDirect({.columns = {{"tag", "tags[]"}}, .key = {"id"}}));
 }
 
