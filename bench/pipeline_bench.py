@@ -199,8 +199,8 @@ def leave_unapplied(server, place, events, more):
 
 def bench_view(place, events):
     server = bench_merge(place, events)
-    query = ("SELECT count(*) AS c, sum(amount) AS s, max(name) AS n, max(city) AS k, max(id) AS i, "
-             "max(version) AS v FROM ")
+    query = ("SELECT count(*) AS c, sum(amount) AS s, max(name) AS n, max(city) AS k, "
+             "max(id) AS i, max(version) AS v FROM ")
     plain = best_seconds(server, query + "orders.orders__applied")
     view = best_seconds(server, query + "orders.orders")
     print(f"current view, nothing unapplied: {view:.3f} s; plain scan of the published table: "
