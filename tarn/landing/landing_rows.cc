@@ -45,6 +45,7 @@ struct LandingRows::State {
   DebeziumEnvelope envelope;
   DebeziumEvent event;
   BeforeImage before;
+  SourceKeys keys;
   format::JsonTape empty_object;                     // The row of a truncate.
   std::vector<FileSpan> files;                       // Of the rows not handed over, in order.
   std::vector<int64_t> file_rows;                    // hdr__file_row of each of them.
@@ -127,6 +128,9 @@ Status LandingRows::State::TakeEvent(const JsonRecord& record) {
     return Reject(record, format::RecordErrorName(appended.code), appended.text);
   }
   cdc.Append(event, before.TextOf(event));
+  if (event.operation != 'T') {
+    keys.Note(event.table, event.key);
+  }
   AddRow(record.row);
   return Status::Ok();
 }
@@ -165,8 +169,9 @@ LandingRows::LandingRows(std::unique_ptr<State> state) : state_(std::move(state)
 LandingRows::~LandingRows() = default;
 
 Result<std::unique_ptr<LandingRows>> LandingRows::Make(const LandingSpec& spec,
-                                                       format::ColumnSet columns) {
+                                                       format::ColumnSet columns, SourceKeys keys) {
   auto state = std::make_unique<State>(spec);
+  state->keys = std::move(keys);
   TARN_ASSIGN_OR_RETURN(state->columns,
                         format::JsonColumns::Make(spec.columns, std::move(columns)));
   return std::unique_ptr<LandingRows>(new LandingRows(std::move(state)));
@@ -247,6 +252,7 @@ bool LandingRows::IsPieceFull() const {
   return row_count() >= kPieceRows || size_bytes() >= kPieceBytes;
 }
 format::ColumnSet LandingRows::column_set() const { return state_->columns->column_set(); }
+const SourceKeys& LandingRows::source_keys() const { return state_->keys; }
 const LandingCounts& LandingRows::counts() const { return state_->counts; }
 const format::JsonCounters& LandingRows::json_counters() const {
   return state_->columns->counters();

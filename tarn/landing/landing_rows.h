@@ -20,6 +20,7 @@
 #include "tarn/landing/dead_letter.h"
 #include "tarn/landing/debezium_envelope.h"
 #include "tarn/landing/landing_spec.h"
+#include "tarn/landing/source_keys.h"
 #include "tarn/source/files/file_position.h"
 
 namespace tarn::landing {
@@ -42,9 +43,9 @@ struct LandingCounts {
 /// One owner thread.
 class LandingRows {
  public:
-  /// `columns`: found so far. Errors: kInvalidArgument on declared columns that clash.
+  /// `columns` and `keys`: found so far. Errors: kInvalidArgument on declared columns that clash.
   static Result<std::unique_ptr<LandingRows>> Make(const LandingSpec& spec,
-                                                   format::ColumnSet columns);
+                                                   format::ColumnSet columns, SourceKeys keys = {});
   ~LandingRows();
   LandingRows(const LandingRows&) = delete;
   LandingRows& operator=(const LandingRows&) = delete;
@@ -77,6 +78,7 @@ class LandingRows {
   Result<std::shared_ptr<arrow::RecordBatch>> TakeRows(Timestamp landed);
   std::vector<DeadLetter> TakeDeadLetters();
   [[nodiscard]] format::ColumnSet column_set() const;
+  [[nodiscard]] const SourceKeys& source_keys() const;
   [[nodiscard]] const LandingCounts& counts() const;
   [[nodiscard]] const format::JsonCounters& json_counters() const;
 

@@ -120,6 +120,7 @@ TEST_F(LandingRowsTest, ChangeEventsAreUnwrapped) {
   EXPECT_EQ(Text(*batch, "hdr__cdc_before", 0), R"({"id":1})");
   EXPECT_TRUE(rows_->TakeDeadLetters().empty());
   EXPECT_EQ(rows_->counts().filtered, 2);
+  EXPECT_EQ(rows_->source_keys().Encode(), R"({"s.t":["id"]})");
 }
 
 TEST_F(LandingRowsTest, WithoutAKeyTheWholeImageBeforeIsKept) {

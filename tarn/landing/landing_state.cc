@@ -47,6 +47,10 @@ ALTER TABLE landing_state ADD COLUMN commit_number INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE landing_file ADD COLUMN commit_number INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+constexpr std::string_view kSourceKeys = R"sql(
+ALTER TABLE landing_state ADD COLUMN source_keys TEXT NOT NULL DEFAULT '{}';
+)sql";
+
 constexpr std::string_view kFileColumns =
     "SELECT f.key, f.etag, f.size_bytes, f.modified, f.content_hash, f.outcome, f.loaded FROM "
     "landing_file AS f ";
@@ -136,7 +140,9 @@ Status WriteEntry(SqlTransaction& sql, std::string_view dataset, const LedgerEnt
 }  // namespace
 
 std::vector<metastore::Migration> Migrations() {
-  return {{"landing", 1, std::string(kSchema)}, {"landing", 2, std::string(kCommitNumbers)}};
+  return {{"landing", 1, std::string(kSchema)},
+          {"landing", 2, std::string(kCommitNumbers)},
+          {"landing", 3, std::string(kSourceKeys)}};
 }
 
 std::string EncodePositions(const LandingPositions& positions) {
@@ -177,8 +183,8 @@ Result<std::optional<LandingPositions>> DecodePositions(std::string_view record_
 Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_view dataset) {
   std::optional<LandingState> state;
   TARN_RETURN_IF_ERROR(
-      sql.Query("SELECT first_start, complete_until, resume, columns, source, commit_number FROM "
-                "landing_state WHERE dataset = ?1",
+      sql.Query("SELECT first_start, complete_until, resume, columns, source, commit_number, "
+                "source_keys FROM landing_state WHERE dataset = ?1",
                 {std::string(dataset)}, [&](const SqlRow& row) -> Result<RowAction> {
                   LandingState read;
                   read.first_start = FromMicros(row.Int(0));
@@ -193,6 +199,7 @@ Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_v
                   if (!row.Text(3).empty()) {
                     TARN_ASSIGN_OR_RETURN(read.columns, format::DecodeColumnSet(row.Text(3)));
                   }
+                  TARN_ASSIGN_OR_RETURN(read.keys, SourceKeys::Decode(row.Text(6)));
                   state = std::move(read);
                   return RowAction::kStop;
                 }));
@@ -223,6 +230,17 @@ Result<format::ColumnSet> ReadColumns(SqlTransaction& sql, std::string_view data
   return columns;
 }
 
+Result<SourceKeys> ReadKeys(SqlTransaction& sql, std::string_view dataset) {
+  SourceKeys keys;
+  TARN_RETURN_IF_ERROR(sql.Query("SELECT source_keys FROM landing_state WHERE dataset = ?1",
+                                 {std::string(dataset)},
+                                 [&](const SqlRow& row) -> Result<RowAction> {
+                                   TARN_ASSIGN_OR_RETURN(keys, SourceKeys::Decode(row.Text(0)));
+                                   return RowAction::kStop;
+                                 }));
+  return keys;
+}
+
 Status StartState(SqlTransaction& sql, std::string_view dataset, const LandingState& state) {
   TARN_RETURN_IF_ERROR(sql.Execute(
       "INSERT INTO landing_state (dataset, first_start, source, complete_until, resume, columns) "
@@ -242,11 +260,11 @@ Status WriteState(SqlTransaction& sql, std::string_view dataset, const LandingSt
   }
   TARN_ASSIGN_OR_RETURN(
       const int64_t updated,
-      sql.Execute(
-          "UPDATE landing_state SET complete_until = coalesce(?1, complete_until), resume "
-          "= ?2, columns = ?3, commit_number = ?4 WHERE dataset = ?5",
-          {TimeValue(change.complete_until), ResumeValue(change.resume),
-           format::EncodeColumnSet(change.columns), change.commit_number, std::string(dataset)}));
+      sql.Execute("UPDATE landing_state SET complete_until = coalesce(?1, complete_until), resume "
+                  "= ?2, columns = ?3, commit_number = ?4, source_keys = ?5 WHERE dataset = ?6",
+                  {TimeValue(change.complete_until), ResumeValue(change.resume),
+                   format::EncodeColumnSet(change.columns), change.commit_number,
+                   change.keys.Encode(), std::string(dataset)}));
   if (updated != 1) {
     return Status::NotFound("the landing task of " + std::string(dataset) + " was never started");
   }

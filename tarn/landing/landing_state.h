@@ -10,6 +10,7 @@
 #include "tarn/base/clock.h"
 #include "tarn/base/status.h"
 #include "tarn/format/column_set.h"
+#include "tarn/landing/source_keys.h"
 #include "tarn/metastore/database.h"
 #include "tarn/source/files/file_ledger.h"
 
@@ -34,6 +35,7 @@ struct LandingState {
   Timestamp first_start{};
   std::string source;  // URI that the files of the ledger lie below.
   format::ColumnSet columns;
+  SourceKeys keys;
   source::files::FileLedger ledger;
   int64_t commit_number = 0;  // Of the newest transaction.
 };
@@ -45,6 +47,7 @@ struct LandingStateChange {
   std::optional<Timestamp> complete_until;
   std::optional<source::files::FileResume> resume;  // Empty: none any more.
   format::ColumnSet columns;
+  SourceKeys keys;
   int64_t commit_number = 0;  // Of the newest transaction, this one or an earlier one.
 };
 
@@ -54,6 +57,8 @@ Result<std::optional<LandingState>> ReadState(metastore::SqlTransaction& sql,
                                               std::string_view dataset);
 /// The columns alone. Cost: one row.
 Result<format::ColumnSet> ReadColumns(metastore::SqlTransaction& sql, std::string_view dataset);
+/// The keys alone. Cost: one row.
+Result<SourceKeys> ReadKeys(metastore::SqlTransaction& sql, std::string_view dataset);
 /// Records the first start and the source. Errors: kAlreadyExists when it was recorded before.
 Status StartState(metastore::SqlTransaction& sql, std::string_view dataset,
                   const LandingState& state);

@@ -184,7 +184,7 @@ Status LandingTask::State::Open() {
                   options, source::files::FilesSource::Dependencies{*place.store, landed.ledger,
                                                                     deps.clock, deps.budget}));
   file_open = false;
-  TARN_ASSIGN_OR_RETURN(rows, LandingRows::Make(spec, landed.columns));
+  TARN_ASSIGN_OR_RETURN(rows, LandingRows::Make(spec, landed.columns, landed.keys));
   return RemoveLoadedFiles();
 }
 
@@ -428,6 +428,7 @@ Result<std::optional<dataset::TransactionRid>> LandingTask::State::WriteCommit(
                                    .complete_until = pending.complete_until,
                                    .resume = positions.resume,
                                    .columns = rows->column_set(),
+                                   .keys = rows->source_keys(),
                                    .commit_number = positions.commit_number}));
   return committed;
 }

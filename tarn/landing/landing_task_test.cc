@@ -194,6 +194,31 @@ TEST_F(LandingTaskTest, AFileThatWasReplacedFollowsThePolicy) {
   EXPECT_EQ(Landed().size(), part.size() + 100);
 }
 
+TEST_F(LandingTaskTest, TheKeysOfTheSourceAreRemembered) {
+  spec_.envelope = Envelope::kDebezium;
+  const auto keys = [&] {
+    std::string text;
+    EXPECT_OK(faulty_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const SourceKeys read, ReadKeys(sql, made_.landing.ToString()));
+      text = read.Encode();
+      return Status::Ok();
+    }));
+    return text;
+  };
+  const auto change = [](const std::string& table, const std::string& key) {
+    return R"({"key":)" + key + R"(,"value":{"op":"c","after":{"id":1},"source":{"table":")" +
+           table + "\"}}}\n";
+  };
+  ASSERT_OK(Run());
+  EXPECT_EQ(keys(), "{}");
+  Put("a", change("t", R"({"schema":{"type":"struct"},"payload":{"id":1}})"));
+  ASSERT_OK(Run());
+  EXPECT_EQ(keys(), R"({"t":["id"]})");
+  Put("b", change("u", "null"));
+  ASSERT_OK(Run());
+  EXPECT_EQ(keys(), R"({"t":["id"],"u":[]})");
+}
+
 TEST_F(LandingTaskTest, AnArrayOfRecordsIsOnePart) {
   std::string text = "[";
   for (int i = 0; i < 60; ++i) {
