@@ -196,9 +196,32 @@ Result<iceberg::SortOrder> ParseSortBy(const std::vector<std::string>& expressio
   return order;
 }
 
+const SchemaField* FindColumn(const std::vector<SchemaField>& columns, std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto alike = [&](const SchemaField& column) {
+    return std::equal(column.name.begin(), column.name.end(), name.begin(), name.end(),
+                      [&](char a, char b) { return lower(a) == lower(b); });
+  };
+  auto found = std::find_if(columns.begin(), columns.end(),
+                            [&](const SchemaField& column) { return column.name == name; });
+  if (found == columns.end()) {
+    found = std::find_if(columns.begin(), columns.end(), alike);
+  }
+  return found == columns.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> SpelledKey(const std::vector<std::string>& key, const Schema& users) {
+  std::vector<std::string> spelled;
+  for (const std::string& name : key) {
+    const SchemaField* column = FindColumn(users.fields, name);
+    spelled.push_back(column == nullptr ? name : column->name);
+  }
+  return spelled;
+}
+
 Status CheckKeyColumns(const TableSpec& spec, const Schema& users) {
   for (const std::string& key : spec.key) {
-    const SchemaField* field = users.FindField(key, iceberg::CaseRule::kSensitive);
+    const SchemaField* field = FindColumn(users.fields, key);
     if (field == nullptr) {
       return Status::InvalidArgument(
           fmt::format("table {}: key column {} is not among its columns", spec.name, key));

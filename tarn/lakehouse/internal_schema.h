@@ -49,7 +49,16 @@ Result<iceberg::TableMetadata> NewAppliedTable(const iceberg::TableMetadata& int
                                                std::string_view location,
                                                std::string_view table_uuid, int64_t now_ms);
 
-/// Errors: kInvalidArgument naming a key column that is missing, nested, float or double.
+/// The column of that name, spelled so if there is one, else alike but for case; null when there is
+/// none. Members of structs do not count.
+const iceberg::SchemaField* FindColumn(const std::vector<iceberg::SchemaField>& columns,
+                                       std::string_view name);
+/// The names of a key as the columns are spelled; those that are no columns as they are.
+std::vector<std::string> SpelledKey(const std::vector<std::string>& key,
+                                    const iceberg::Schema& users);
+
+/// Errors: kInvalidArgument naming a key column that is missing, nested, float or double. Names are
+/// compared without case.
 Status CheckKeyColumns(const TableSpec& spec, const iceberg::Schema& users);
 
 }  // namespace tarn::lakehouse

@@ -1,5 +1,6 @@
 #include "tarn/lakehouse/target_table.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <arrow/api.h>
@@ -43,6 +44,17 @@ std::map<std::string, std::string> MakingOf(const TableSpec& spec) {
           {"tarn.key", fmt::format("{}", fmt::join(spec.key, "\x1f"))},
           {"tarn.history", spec.fold.history ? "true" : "false"},
           {"tarn.soft-delete", spec.fold.soft_delete ? "true" : "false"}};
+}
+
+// The names in the property tarn.key.
+std::vector<std::string> SplitKey(std::string_view text) {
+  std::vector<std::string> key;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\x1f'), text.size());
+    key.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return key;
 }
 
 std::map<std::string, std::string> SummaryFor(int64_t change_count,
@@ -127,6 +139,14 @@ Status TargetTable::FindObjects() {
 Status TargetTable::RequireSameMaking() {
   TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table,
                         catalog_.LoadTable(objects_->internal->rid));
+  std::vector<std::string> key = SpelledKey(spec_.key, table.metadata->CurrentSchema());
+  if (key.empty() && spec_.mode == Mode::kMerge) {
+    const auto made = table.metadata->properties.find("tarn.key");
+    key = SplitKey(made == table.metadata->properties.end() ? "" : made->second);
+  }
+  if (key != spec_.key) {  // Only before anything runs: applies read it on their own thread.
+    spec_.key = std::move(key);
+  }
   for (const auto& [name, value] : MakingOf(spec_)) {
     const auto found = table.metadata->properties.find(name);
     const std::string known = found == table.metadata->properties.end() ? "" : found->second;
@@ -137,6 +157,22 @@ Status TargetTable::RequireSameMaking() {
     }
   }
   return Status::Ok();
+}
+
+Status TargetTable::UseKey(const std::vector<std::string>& key) {
+  if (!exists()) {
+    spec_.key = key;
+    return Status::Ok();
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  if (SpelledKey(key, table.metadata->CurrentSchema()) == spec_.key) {
+    return Status::Ok();
+  }
+  return Status::FailedPrecondition(
+      fmt::format("table {}.{} has the key {}, and its source now has the key {}: give key: in the "
+                  "pipeline file, or recreate the table",
+                  spec_.internal_schema, spec_.internal_name(), fmt::join(spec_.key, ", "),
+                  fmt::join(key, ", ")));
 }
 
 Result<catalog::LoadedTable> TargetTable::Load() {
@@ -191,6 +227,7 @@ Status TargetTable::Create(const iceberg::Schema& users) {
     return storage::UriOf(deps.warehouse, "tables/" + uuid);
   };
   const std::string uuid = deps.uuids.NextV7().ToString();
+  spec_.key = SpelledKey(spec_.key, users);
   TARN_ASSIGN_OR_RETURN(iceberg::TableMetadata internal,
                         NewInternalTable(spec_, users, location(uuid), uuid, now_ms));
   internal.properties.merge(MakingOf(spec_));
@@ -251,9 +288,8 @@ Status MergeType(const iceberg::Type& known, const iceberg::Type& wanted, const 
                  int32_t format_version, iceberg::SchemaUpdate& update) {
   if (known.id == wanted.id && known.is_nested()) {
     for (const iceberg::SchemaField& field : wanted.fields) {
-      const auto same = std::find_if(known.fields.begin(), known.fields.end(),
-                                     [&](const auto& member) { return member.name == field.name; });
-      if (same == known.fields.end()) {
+      const iceberg::SchemaField* same = FindColumn(known.fields, field.name);
+      if (same == nullptr) {
         TARN_RETURN_IF_ERROR(update.AddColumn(
             {.parent = path, .name = field.name, .type = field.type, .doc = {}, .position = {}}));
       } else {
@@ -280,7 +316,7 @@ Result<iceberg::SchemaUpdate> PlanColumns(const iceberg::TableMetadata& metadata
   iceberg::SchemaUpdate update(metadata.CurrentSchema(), metadata.last_column_id,
                                metadata.format_version);
   for (const iceberg::SchemaField& field : users.fields) {
-    const iceberg::SchemaField* known = metadata.CurrentSchema().FindField(field.name);
+    const iceberg::SchemaField* known = FindColumn(metadata.CurrentSchema().fields, field.name);
     if (known == nullptr) {
       TARN_RETURN_IF_ERROR(update.AddColumn(
           {.parent = {}, .name = field.name, .type = field.type, .doc = {}, .position = {}}));
@@ -289,7 +325,7 @@ Result<iceberg::SchemaUpdate> PlanColumns(const iceberg::TableMetadata& metadata
           MergeType(known->type, field.type, known->name, metadata.format_version, update));
     } else if (!known->type.is_nested() && !(known->type == field.type) &&
                iceberg::IsPromotionAllowed(known->type, field.type, metadata.format_version)) {
-      TARN_RETURN_IF_ERROR(update.WidenColumn(field.name, field.type));
+      TARN_RETURN_IF_ERROR(update.WidenColumn(known->name, field.type));
     } else if (known->type.id != field.type.id &&
                !iceberg::IsPromotionAllowed(field.type, known->type, metadata.format_version)) {
       return Status::InvalidArgument(fmt::format("column {} is {} in the table and {} in the rows",

@@ -58,7 +58,7 @@ class TargetTable {
  public:
   /// Finds the objects of the target, if they were made before. Errors: kAlreadyExists when a name
   /// it needs belongs to something else; kFailedPrecondition when the table was made for another
-  /// mode or key.
+  /// mode or key. A spec of merge mode without a key takes that of the table.
   static Result<std::unique_ptr<TargetTable>> Open(TableSpec spec, TargetPlace place,
                                                    catalog::Catalog& catalog);
   ~TargetTable();
@@ -75,9 +75,14 @@ class TargetTable {
   Result<std::optional<std::string>> ReadInput(const std::string& dataset);
 
   /// Makes the table, its views and its published table for these user columns, or adds columns
-  /// and widens types; views are re-made in the same commit. Never drops, never narrows.
+  /// and widens types; views are re-made in the same commit. Never drops, never narrows. Names that
+  /// differ in case only are one column.
   /// Errors: kInvalidArgument when a type cannot become the one asked for.
   Status EnsureColumns(const iceberg::Schema& users);
+
+  /// Gives merge mode the key that the spec leaves to the source. Errors: kFailedPrecondition when
+  /// the table exists with another key.
+  Status UseKey(const std::vector<std::string>& key);
 
   /// A writer for the next changes, on the newest metadata. The table must exist.
   struct ChangesSession {
@@ -114,7 +119,7 @@ class TargetTable {
   Result<iceberg::DataFile> WriteAssetState(const iceberg::TableMetadata& metadata,
                                             const AssetState& state, Timestamp now);
 
-  const TableSpec spec_;
+  TableSpec spec_;  // Its key is spelled as the table's columns are, once there is one.
   const TargetPlace place_;
   catalog::Catalog& catalog_;
   std::unique_ptr<Objects> objects_;

@@ -300,6 +300,54 @@ TEST(TargetTableTest, NewMembersOfNestedColumnsAreTakenIn) {
   EXPECT_EQ(schema.FindField("a.x")->id, before.metadata->CurrentSchema().FindField("a.x")->id);
 }
 
+iceberg::Schema UsersOf(const arrow::FieldVector& fields) {
+  return iceberg::FromArrowSchema(*arrow::schema(fields)).value();
+}
+
+TEST(TargetTableTest, NamesThatDifferInCaseAreOneColumn) {
+  World world;
+  TableSpec spec = Spec({});
+  spec.key = {"ID"};
+  std::unique_ptr<TargetTable> table = world.OpenTarget(spec);
+  ASSERT_OK(Append(world, *table, {{1, 'I', 10, "a"}, {2, 'I', 10, "b"}}, "t1"));
+  const auto member = [](const char* name) {
+    return arrow::struct_({arrow::field(name, arrow::int32())});
+  };
+  ASSERT_OK(table->EnsureColumns(
+      UsersOf({arrow::field("Id", arrow::int64()), arrow::field("V", arrow::utf8()),
+               arrow::field("S", member("x"))})));
+  ASSERT_OK(table->EnsureColumns(UsersOf({arrow::field("s", member("X"))})));
+  spec.key = {"iD"};  // Another life, another spelling.
+  table = world.OpenTarget(spec);
+  EXPECT_THAT(table->spec().key, ::testing::ElementsAre("id"));
+  ASSERT_OK(Append(world, *table, {{1, 'I', 20, "c"}}, "t2"));
+  ASSERT_OK(table->Apply(world.clock().Now()));
+  ASSERT_OK_AND_ASSIGN(const catalog::LoadedTable loaded, table->Load());
+  EXPECT_THAT(UserColumnNames(loaded.metadata->CurrentSchema()),
+              ::testing::ElementsAre("id", "v", "S"));
+  EXPECT_EQ(loaded.metadata->CurrentSchema().FindField("S")->type.fields.size(), 1U);
+  ASSERT_OK_AND_ASSIGN(const UnappliedWork work, table->ReadUnapplied());
+  EXPECT_EQ(work.current_rows, 2);
+}
+
+TEST(TargetTableTest, TheKeyMayComeFromTheSource) {
+  World world;
+  TableSpec spec = Spec({});
+  spec.key = {};
+  std::unique_ptr<TargetTable> table = world.OpenTarget(spec);
+  EXPECT_THAT(table->EnsureColumns(Users()), FailsWith(ErrorCode::kInvalidArgument, "key"));
+  ASSERT_OK(table->UseKey({"V", "id"}));
+  ASSERT_OK(Append(world, *table, {{1, 'I', 10, "a"}}, "t1"));
+  table = world.OpenTarget(spec);
+  EXPECT_THAT(table->spec().key, ::testing::ElementsAre("v", "id"));
+  ASSERT_OK(table->UseKey({"v", "ID"}));
+  EXPECT_THAT(table->UseKey({"id"}), FailsWith(ErrorCode::kFailedPrecondition, "v, id"));
+  ASSERT_OK(Append(world, *table, {{1, 'U', 20, "a"}}, "t2"));
+  ASSERT_OK(table->Apply(world.clock().Now()));
+  ASSERT_OK_AND_ASSIGN(const UnappliedWork work, table->ReadUnapplied());
+  EXPECT_EQ(work.current_rows, 1);
+}
+
 TEST(TargetTableTest, FloatKeysAreRefused) {
   World world;
   const std::unique_ptr<TargetTable> table = world.OpenTarget(Spec({}));

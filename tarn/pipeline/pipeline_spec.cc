@@ -1,5 +1,6 @@
 #include "tarn/pipeline/pipeline_spec.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -49,6 +50,15 @@ void ReadTransforms(YamlReader& document, PipelineSpec& pipeline) {
       if (pipeline.FindLanding(from) == nullptr) {
         keys.Complain("from", fmt::format("there is no landing task {}", from));
       }
+    }
+    // Where change events come from, the source names the key.
+    const bool has_source_key =
+        std::all_of(spec.from.begin(), spec.from.end(), [&](const std::string& from) {
+          const landing::LandingSpec* landing = pipeline.FindLanding(from);
+          return landing == nullptr || landing->envelope == landing::Envelope::kDebezium;
+        });
+    if (spec.table.mode == lakehouse::Mode::kMerge && spec.table.key.empty() && !has_source_key) {
+      keys.Complain("", "mode merge needs key: [column, …]");
     }
     if (pipeline.FindLanding(name) != nullptr) {
       keys.Complain("", fmt::format("a landing task has the name {}, too", name));

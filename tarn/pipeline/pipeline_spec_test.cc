@@ -71,7 +71,7 @@ TEST_P(PipelineSpecBadTest, IsRefusedWithItsPlace) {
 INSTANTIATE_TEST_SUITE_P(
     All, PipelineSpecBadTest,
     ::testing::Values(
-        BadFile{"key: [id]", "kee: [id]", "key: [column"},
+        BadFile{"key: [id]", "kee: [id]", "kee"},
         BadFile{"history: true", "histori: true", "line 15, column 5: transform.customers.histori"},
         BadFile{"history: true", "history: maybe", "expected true or false"},
         BadFile{"type: files", "type: kafka", "not available in this version"},
@@ -86,6 +86,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"history: true", "mode: append\n    history: true", "mode append"},
         BadFile{"type: json", "type: xml", "xml is not available in this version"},
         BadFile{"interval: 200ms", "interval: 200", "landing.events.commit.interval"}));
+
+TEST(PipelineSpecTest, OnlyChangeEventsNameTheKeyThemselves) {
+  std::string text(kShop);
+  text.replace(text.find("    key: [id]\n"), 14, "");
+  ASSERT_OK_AND_ASSIGN(const PipelineSpec pipeline, ParsePipeline(text));
+  EXPECT_TRUE(pipeline.transforms[0].table.key.empty());
+  text.replace(text.find(", envelope: debezium, tables: [\"shop.%\"]"), 40, "");
+  EXPECT_THAT(ParsePipeline(text),
+              FailsWith(ErrorCode::kInvalidArgument, "mode merge needs key: [column, …]"));
+}
 
 TEST(PipelineSpecTest, TwoTasksMayNotNeedOneName) {
   const std::string text = std::string(kShop) +

@@ -32,8 +32,6 @@ void ReadMode(YamlReader& keys, TransformSpec& spec) {
         keys.Complain(key, "has no meaning in mode append");
       }
     }
-  } else if (spec.mapping.key.empty()) {
-    keys.Complain("", "mode merge needs key: [column, …]");
   }
 }
 

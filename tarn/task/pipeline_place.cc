@@ -8,6 +8,7 @@
 #include "tarn/lakehouse/target_table.h"
 #include "tarn/landing/landing_schema.h"
 #include "tarn/landing/landing_state.h"
+#include "tarn/task/source_key.h"
 #include "tarn/transform/mapping.h"
 #include "tarn/tree/tree.h"
 
@@ -204,11 +205,13 @@ Status CheckMapping(const ControlDeps& deps, const std::optional<Rid>& project,
       continue;
     }
     format::ColumnSet columns;
+    landing::SourceKeys keys;
     TARN_RETURN_IF_ERROR(deps.database.Read([&](SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(const std::optional<dataset::DatasetRid> dataset,
                             FindLandingDataset(sql, *project, *landing));
       if (dataset) {
         TARN_ASSIGN_OR_RETURN(columns, landing::ReadColumns(sql, dataset->ToString()));
+        TARN_ASSIGN_OR_RETURN(keys, landing::ReadKeys(sql, dataset->ToString()));
       }
       return Status::Ok();
     }));
@@ -219,10 +222,14 @@ Status CheckMapping(const ControlDeps& deps, const std::optional<Rid>& project,
     if (columns.columns.empty() || untyped) {
       continue;  // What may still come is not known.
     }
+    transform::MappingSpec mapping = transform.mapping;
+    if (TakesSourceKey(mapping)) {
+      TARN_ASSIGN_OR_RETURN(mapping.key, SourceKeyOf(keys, mapping));
+    }
     TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Session> session,
                           deps.engine.OpenSession());
     TARN_RETURN_IF_ERROR(
-        transform::CompileMapping(*session, transform.mapping, *format::ToArrowSchema(fields)));
+        transform::CompileMapping(*session, mapping, *format::ToArrowSchema(fields)));
   }
   return Status::Ok();
 }

@@ -248,7 +248,7 @@ void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
     const std::string shown = reporter.Failed(status);
     if (!passes || (mode_ == RunMode::kOnce && attempt >= kOnceAttemptsMax)) {
       Log(LogLevel::kError, "task", reporter.name() + ": " + shown);
-      end = TaskState::kError;
+      end = status.reason() == kTableSuspended ? TaskState::kSuspended : TaskState::kError;
       const std::lock_guard lock(mutex_);
       if (first_failure_.status.ok()) {
         first_failure_ = {.status = reporter.Shown(status), .task = reporter.name()};

@@ -8,6 +8,7 @@
 
 #include "tarn/base/arrow_status.h"
 #include "tarn/base/crash_point.h"
+#include "tarn/format/column_node.h"
 #include "tarn/iceberg/schema_arrow.h"
 #include "tarn/lakehouse/internal_schema.h"
 #include "tarn/landing/landing_schema.h"
@@ -15,6 +16,7 @@
 #include "tarn/task/change_split.h"
 #include "tarn/task/direct_rows.h"
 #include "tarn/task/landed_relation.h"
+#include "tarn/task/source_key.h"
 #include "tarn/transform/direct_mapping.h"
 #include "tarn/transform/mapping.h"
 #include "tarn/transform/schema_plan.h"
@@ -47,31 +49,63 @@ void LeaveOutUntyped(const std::vector<format::Field>& fields, MappingSpec& spec
   }
 }
 
-// Gives a column of the mapping a type.
-Status Retype(MappingSpec& mapping, const std::string& column, const arrow::DataType& type) {
-  TARN_ASSIGN_OR_RETURN(const format::FieldType field, format::FromArrowType(type));
-  auto known = std::find_if(mapping.columns.begin(), mapping.columns.end(),
-                            [&](const auto& mapped) { return mapped.name == column; });
-  if (known == mapping.columns.end()) {
-    known = mapping.columns.insert(known, {.name = column, .expression = {}});
-  }
-  known->type = format::FormatTypeName(field);
-  return Status::Ok();
+bool SameName(const std::string& a, const std::string& b) {
+  return format::FoldCase(a) == format::FoldCase(b);
+}
+
+// What an existing table asks of a mapping.
+struct TableFit {
+  std::vector<transform::ColumnFit> columns;
+  std::vector<std::string> left_out;  // Columns that the table does not take.
+};
+
+const transform::MappedColumn* FindMapped(const CompiledMapping& compiled,
+                                          const std::string& name) {
+  const auto found = std::find_if(compiled.columns.begin(), compiled.columns.end(),
+                                  [&](const auto& column) { return SameName(column.name, name); });
+  return found == compiled.columns.end() ? nullptr : &*found;
 }
 
 // Nested values are written with all members of the table's column, in its order.
-Status FitNested(MappingSpec& mapping, const CompiledMapping& compiled,
-                 const transform::SchemaStep& step) {
-  if (step.from_type == nullptr || !arrow::is_nested(step.type->id())) {
-    return Status::Ok();
+void FitNested(const CompiledMapping& compiled, const transform::SchemaStep& step, TableFit& fit) {
+  const transform::MappedColumn* column = FindMapped(compiled, step.column);
+  if (column != nullptr && arrow::is_nested(step.type->id()) &&
+      !column->type->Equals(*step.type, false)) {
+    fit.columns.push_back({.column = step.column, .type = step.type});
   }
-  const bool fits =
-      std::any_of(compiled.columns.begin(), compiled.columns.end(), [&](const auto& column) {
-        return column.name == step.column && column.type->Equals(*step.type, false);
-      });
-  const bool given = std::any_of(compiled.columns.begin(), compiled.columns.end(),
-                                 [&](const auto& column) { return column.name == step.column; });
-  return fits || !given ? Status::Ok() : Retype(mapping, step.column, *step.type);
+}
+
+// The table's type stays. Values that do not fit are rejected, or go to the suffixed column; those
+// of a key are always rejected: two keys that do not fit would be one.
+Status FitType(const CompiledMapping& compiled, const transform::SchemaStep& step, TableFit& fit) {
+  const transform::MappedColumn* column = FindMapped(compiled, step.column);
+  if (column != nullptr && column->hashed) {
+    return Status::FailedPrecondition(
+        fmt::format("column {}: {}; a hash is no value of that type", step.column, step.reason));
+  }
+  transform::ColumnFit one{.column = step.column, .type = step.from_type};
+  const std::vector<std::string>& key = compiled.spec.key;
+  const bool is_key = std::any_of(
+      key.begin(), key.end(), [&](const std::string& name) { return SameName(name, step.column); });
+  if (step.action == transform::SchemaAction::kSuffix && !is_key) {
+    one.overflow = step.suffixed_column;
+    one.overflow_type = step.suffixed_type;
+  }
+  fit.columns.push_back(std::move(one));
+  return Status::Ok();
+}
+
+// With case_sensitive: true a key must be spelled as its column is.
+Status CheckKeySpelling(const CompiledMapping& compiled) {
+  for (size_t i = 0; i < compiled.key_columns.size(); ++i) {
+    const std::string& name = compiled.columns[static_cast<size_t>(compiled.key_columns[i])].name;
+    if (name != compiled.spec.key[i]) {
+      return Status::InvalidArgument(
+          fmt::format("key: there is no column \"{}\"; there is \"{}\", and case_sensitive is true",
+                      compiled.spec.key[i], name));
+    }
+  }
+  return Status::Ok();
 }
 
 Result<iceberg::Schema> UsersOf(const CompiledMapping& mapping) {
@@ -98,16 +132,19 @@ struct TransformTask::State {
   std::unique_ptr<lakehouse::TargetTable> table;
   TransformProgress progress;
   std::atomic<bool> cancelled{false};
+  bool takes_source_key = false;
 
   State(pipeline::TransformSpec transform_spec, std::vector<TransformInput> transform_inputs,
         TransformDeps transform_deps)
       : spec(std::move(transform_spec)),
         inputs(std::move(transform_inputs)),
-        deps(std::move(transform_deps)) {}
+        deps(std::move(transform_deps)),
+        takes_source_key(TakesSourceKey(spec.mapping)) {}
 
   Result<bool> StepInput(const TransformInput& input);
+  Result<std::vector<format::Field>> ReadFields(const TransformInput& input);
   Result<CompiledMapping> Compile(const std::vector<format::Field>& fields);
-  Status FitToTable(MappingSpec& mapping, const CompiledMapping& compiled);
+  Result<TableFit> FitToTable(const CompiledMapping& compiled);
   Status Append(const TransformInput& input, const LandedBatch& batch,
                 const std::vector<format::Field>& fields, const CompiledMapping& mapping);
   Result<std::shared_ptr<arrow::RecordBatch>> TakeOutcome(
@@ -124,8 +161,9 @@ struct TransformTask::State {
   Status Apply();
 };
 
-// What a changed input means for an existing table; fills in what the mapping has to respect.
-Status TransformTask::State::FitToTable(MappingSpec& mapping, const CompiledMapping& compiled) {
+// What a changed input means for an existing table.
+Result<TableFit> TransformTask::State::FitToTable(const CompiledMapping& compiled) {
+  TableFit fit;
   TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, table->Load());
   TARN_ASSIGN_OR_RETURN(
       const std::shared_ptr<arrow::Schema> users,
@@ -137,37 +175,51 @@ Status TransformTask::State::FitToTable(MappingSpec& mapping, const CompiledMapp
         break;
       case transform::SchemaAction::kKeep:
       case transform::SchemaAction::kWiden:
-        TARN_RETURN_IF_ERROR(FitNested(mapping, compiled, step));
+        FitNested(compiled, step, fit);
         break;
       case transform::SchemaAction::kNarrow:
-        TARN_RETURN_IF_ERROR(Retype(mapping, step.column, *step.from_type));
+      case transform::SchemaAction::kSuffix:
+        TARN_RETURN_IF_ERROR(FitType(compiled, step, fit));
         break;
       case transform::SchemaAction::kLeaveOut:
-        mapping.drop.push_back(step.column);
+        fit.left_out.push_back(step.column);
         break;
-      case transform::SchemaAction::kDrop:
-      case transform::SchemaAction::kSuffix:
       case transform::SchemaAction::kSuspend:
+        return Status::FailedPrecondition(
+                   fmt::format("column {}: {}; schema_evolution says suspend_table: change the "
+                               "pipeline file, apply it, and run: tarn task start {}",
+                               step.column, step.reason, spec.table.owner))
+            .WithReason(std::string(kTableSuspended));
+      case transform::SchemaAction::kDrop:
       case transform::SchemaAction::kStop:
         return Status::FailedPrecondition(fmt::format("column {}: {}", step.column, step.reason));
     }
   }
-  return Status::Ok();
+  return fit;
 }
 
 Result<CompiledMapping> TransformTask::State::Compile(const std::vector<format::Field>& fields) {
   MappingSpec mapping = spec.mapping;
   LeaveOutUntyped(fields, mapping);
   const std::shared_ptr<arrow::Schema> landed = format::ToArrowSchema(fields);
-  TARN_ASSIGN_OR_RETURN(CompiledMapping compiled,
-                        transform::CompileMapping(*session, mapping, *landed));
+  Result<CompiledMapping> made = transform::CompileMapping(*session, mapping, *landed);
+  if (!made.ok() && takes_source_key) {
+    return made.status().WithContext(fmt::format("with the source's key [{}], as key: is not given",
+                                                 fmt::join(mapping.key, ", ")));
+  }
+  TARN_ASSIGN_OR_RETURN(CompiledMapping compiled, std::move(made));
+  if (spec.case_sensitive) {
+    TARN_RETURN_IF_ERROR(CheckKeySpelling(compiled));
+  }
   if (!table->exists()) {
     return compiled;
   }
-  const MappingSpec before = mapping;
-  TARN_RETURN_IF_ERROR(FitToTable(mapping, compiled));
-  return mapping == before ? Result<CompiledMapping>(std::move(compiled))
-                           : transform::CompileMapping(*session, mapping, *landed);
+  TARN_ASSIGN_OR_RETURN(const TableFit fit, FitToTable(compiled));
+  if (fit.columns.empty() && fit.left_out.empty()) {
+    return compiled;
+  }
+  mapping.drop.insert(mapping.drop.end(), fit.left_out.begin(), fit.left_out.end());
+  return transform::CompileMapping(*session, mapping, *landed, fit.columns);
 }
 
 // The good rows of a batch; counts the others and collects those that were rejected.
@@ -328,6 +380,25 @@ Status TransformTask::State::Append(const TransformInput& input, const LandedBat
   return Status::Ok();
 }
 
+// The landed columns as known now; takes the source's key over where that is wanted.
+Result<std::vector<format::Field>> TransformTask::State::ReadFields(const TransformInput& input) {
+  format::ColumnSet columns;
+  landing::SourceKeys keys;
+  TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    const std::string dataset = input.dataset.ToString();
+    TARN_ASSIGN_OR_RETURN(columns, landing::ReadColumns(sql, dataset));
+    if (takes_source_key) {
+      TARN_ASSIGN_OR_RETURN(keys, landing::ReadKeys(sql, dataset));
+    }
+    return Status::Ok();
+  }));
+  if (takes_source_key) {
+    TARN_ASSIGN_OR_RETURN(spec.mapping.key, SourceKeyOf(keys, spec.mapping));
+    TARN_RETURN_IF_ERROR(table->UseKey(spec.mapping.key));
+  }
+  return landing::LandingFields(input.landing, columns);
+}
+
 Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
   TARN_ASSIGN_OR_RETURN(const std::optional<std::string> consumed_text,
                         table->ReadInput(input.dataset.ToString()));
@@ -341,12 +412,7 @@ Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
   if (!batch.newest) {
     return false;
   }
-  format::ColumnSet columns;
-  TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(columns, landing::ReadColumns(sql, input.dataset.ToString()));
-    return Status::Ok();
-  }));
-  const std::vector<format::Field> fields = landing::LandingFields(input.landing, columns);
+  TARN_ASSIGN_OR_RETURN(const std::vector<format::Field> fields, ReadFields(input));
   TARN_ASSIGN_OR_RETURN(const CompiledMapping mapping, Compile(fields));
   TARN_RETURN_IF_ERROR(Append(input, batch, fields, mapping));
   progress.lag_rows = batch.rows_left;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "tarn/base/status.h"
 #include "tarn/catalog/catalog.h"
@@ -18,6 +19,10 @@
 #include "tarn/transform/outcome.h"
 
 namespace tarn::task {
+
+/// Reason (Status::reason) of a failure that asks for a decision: a change of the source's columns
+/// whose policy is suspend_table.
+inline constexpr std::string_view kTableSuspended = "TableSuspended";
 
 /// A landing task that the transform reads, and its datasets.
 struct TransformInput {
@@ -68,7 +73,8 @@ class TransformTask {
   TransformTask(const TransformTask&) = delete;
   TransformTask& operator=(const TransformTask&) = delete;
 
-  /// Appends at most one batch per input, then applies if that is due.
+  /// Appends at most one batch per input, then applies if that is due. Errors: with the reason
+  /// kTableSuspended, as schema_evolution says; nothing of the batch is committed then.
   Result<TransformProgress> Step();
   /// Applies everything that is unapplied.
   Result<TransformProgress> ApplyNow();

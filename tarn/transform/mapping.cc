@@ -1,6 +1,7 @@
 #include "tarn/transform/mapping.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <arrow/api.h>
 
@@ -51,10 +52,12 @@ std::string TryStruct(const std::string& expression) {
 /// Builds the statement of one mapping, stage by stage. Used once.
 class MappingCompiler {
  public:
-  MappingCompiler(engine::Session& session, const MappingSpec& spec, const arrow::Schema& landed)
+  MappingCompiler(engine::Session& session, const MappingSpec& spec, const arrow::Schema& landed,
+                  const std::vector<ColumnFit>& fits)
       : session_(session),
         spec_(spec),
         landed_(landed),
+        fits_(fits),
         arrays_(landed.field_names()),
         scope_(landed) {}
 
@@ -69,6 +72,8 @@ class MappingCompiler {
   Status AddLate(const std::string& origin, const std::string& text, const std::string& cast);
   void PlanImages();
   Status PlanValues();
+  Status PlanOverflows();
+  const ColumnFit* FindFit(const std::string& column) const;
   void PlanFailures();
 
   std::string InputStage() const;
@@ -93,6 +98,9 @@ class MappingCompiler {
     std::string raw;
     ColumnCast cast;
     std::shared_ptr<arrow::DataType> type;
+    bool overflows = false;               // What does not fit goes to another leaf.
+    std::optional<size_t> overflow_of{};  // The leaf whose values come here.
+    [[nodiscard]] bool CanFail() const { return !cast.fails.empty() && !overflows; }
   };
 
   std::string LeafGuard(size_t leaf) const;
@@ -102,6 +110,7 @@ class MappingCompiler {
   engine::Session& session_;
   const MappingSpec& spec_;
   const arrow::Schema& landed_;
+  const std::vector<ColumnFit>& fits_;
   ArrayPaths arrays_;
   NameScope scope_;
   std::vector<ArrayLevel> levels_;
@@ -327,7 +336,8 @@ Status MappingCompiler::PlanValues() {
     if (!type.ok()) {
       return type.status().WithContext(leaf.origin);
     }
-    value.type = *type;
+    const ColumnFit* fit = FindFit(leaf.name);
+    value.type = fit != nullptr ? fit->type : *type;
     Result<ColumnCast> cast =
         PlanCast(Internal("raw", i), Internal("cast", i), *leaf.source_type, *value.type);
     if (!cast.ok()) {
@@ -341,6 +351,39 @@ Status MappingCompiler::PlanValues() {
     out_.columns.push_back(
         {.name = leaf.name, .type = item.hash ? arrow::utf8() : value.type, .hashed = item.hash});
     values_.push_back(std::move(value));
+  }
+  return PlanOverflows();
+}
+
+const ColumnFit* MappingCompiler::FindFit(const std::string& column) const {
+  const auto found = std::find_if(fits_.begin(), fits_.end(), [&](const ColumnFit& fit) {
+    return LowerCase(fit.column) == LowerCase(column);
+  });
+  return found == fits_.end() ? nullptr : &*found;
+}
+
+Status MappingCompiler::PlanOverflows() {
+  for (size_t i = 0, count = leaves_.size(); i < count; ++i) {
+    const ColumnFit* fit = FindFit(leaves_[i].name);
+    if (fit == nullptr || fit->overflow.empty() || values_[i].cast.fails.empty()) {
+      continue;
+    }
+    const size_t at = leaves_.size();
+    ColumnLeaf leaf = leaves_[i];
+    leaf.name = fit->overflow;
+    TARN_ASSIGN_OR_RETURN(ColumnCast cast, PlanCast(Internal("raw", at), Internal("cast", at),
+                                                    *leaf.source_type, *fit->overflow_type));
+    if (!cast.fails.empty()) {
+      cast.fails = "(" + values_[i].cast.fails + ") AND " + cast.fails;
+    }
+    values_[i].overflows = true;
+    values_.push_back({.raw = values_[i].raw,
+                       .cast = std::move(cast),
+                       .type = fit->overflow_type,
+                       .overflow_of = i});
+    out_.columns.push_back({.name = leaf.name, .type = fit->overflow_type});
+    scope_.AddMapped(leaf.name);
+    leaves_.push_back(std::move(leaf));
   }
   return Status::Ok();
 }
@@ -363,11 +406,11 @@ void MappingCompiler::PlanFailures() {
   }
   for (size_t i = 0; i < leaves_.size(); ++i) {
     const ColumnLeaf& leaf = leaves_[i];
-    if (!items_[leaf.item].direct) {
+    if (!items_[leaf.item].direct && !values_[i].overflow_of) {
       failures_.push_back({LeafGuard(i) + Internal("item", leaf.item) + " IS NULL",
                            kExpressionFailed, QuoteText(leaf.origin + ": the expression failed")});
     }
-    if (!values_[i].cast.fails.empty() && spec_.on_cast_error == OnCastError::kReject) {
+    if (values_[i].CanFail() && spec_.on_cast_error == OnCastError::kReject) {
       failures_.push_back({LeafGuard(i) + Internal("fails", i), kCastFailed,
                            QuoteText(leaf.origin + ": ") + " || left(CAST(" + Internal("raw", i) +
                                " AS VARCHAR), 200) || " +
@@ -574,7 +617,10 @@ std::string MappingCompiler::NameStage(const std::string& input) const {
   for (size_t i = 0; i < values_.size(); ++i) {
     const ColumnCast& cast = values_[i].cast;
     mapped.insert(LowerCase(leaves_[i].name));
-    const std::string value = Internal("cast", i);
+    std::string value = Internal("cast", i);
+    if (const std::optional<size_t> of = values_[i].overflow_of) {
+      value = "CASE WHEN " + values_[*of].cast.fails + " THEN " + value + " END";
+    }
     sql += ", " +
            (cast.fails.empty() ? value
                                : "CASE WHEN " + cast.fails + " THEN NULL ELSE " + value + " END") +
@@ -637,7 +683,7 @@ Result<std::string> MappingCompiler::FinalStage(const std::string& input) const 
   }
   std::string null_casts;
   for (size_t i = 0; i < values_.size(); ++i) {
-    if (!values_[i].cast.fails.empty() && spec_.on_cast_error == OnCastError::kNull) {
+    if (values_[i].CanFail() && spec_.on_cast_error == OnCastError::kNull) {
       null_casts += (null_casts.empty() ? "" : " + ") + std::string("CAST(") +
                     Internal("fails", i) + " AS BIGINT)";
     }
@@ -742,12 +788,11 @@ const std::vector<std::string>& PassedHeaderColumns() {
 }
 
 Result<CompiledMapping> CompileMapping(engine::Session& session, const MappingSpec& spec,
-                                       const arrow::Schema& landed) {
-  Result<CompiledMapping> compiled = MappingCompiler(session, spec, landed).Compile();
+                                       const arrow::Schema& landed,
+                                       const std::vector<ColumnFit>& fits) {
+  Result<CompiledMapping> compiled = MappingCompiler(session, spec, landed, fits).Compile();
   const Status forgotten = session.Unregister(kInputRelation);
-  if (!compiled.ok()) {
-    return compiled.status().WithContext("transform " + spec.target);
-  }
+  TARN_RETURN_IF_ERROR(compiled.status().WithContext("transform " + spec.target));
   TARN_RETURN_IF_ERROR(forgotten);
   return compiled;
 }

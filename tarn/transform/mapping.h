@@ -100,17 +100,29 @@ struct CompiledMapping {
   }
 };
 
+/// What a table that is there asks of a column of the mapping.
+struct ColumnFit {
+  std::string column;                     // Compared without case.
+  std::shared_ptr<arrow::DataType> type;  // Of the table; wins over that of the mapping.
+  /// Column for values that do not fit `type`, behind all others: NULL where they fit, as `column`
+  /// is where they do not. Empty: they are cast errors. Not for hashed columns and keys.
+  std::string overflow{};
+  std::shared_ptr<arrow::DataType> overflow_type{};
+};
+
 /// Compiles `spec` against the columns of a landing dataset (hdr__ columns included, tarn_row not).
 ///
 /// `session` parses and binds; nothing is read, and what was registered as tarn_input is forgotten.
 /// Order of the columns: landed ones in source order,
 /// with replaced ones in place, then added ones. Landed hdr__ columns are left out unless an
-/// expression names them; a column whose array elements are chosen is left out, too.
+/// expression names them; a column whose array elements are chosen is left out, too. An overflow
+/// column is left out where every value fits.
 /// Errors: kInvalidArgument naming the target, the key of the file and what was found: an
 /// expression that is not scalar, an unknown column, two columns of one name (both are named), two
 /// array paths (both are named), a key that is missing, nested, float or double, a type without
 /// counterpart.
 Result<CompiledMapping> CompileMapping(engine::Session& session, const MappingSpec& spec,
-                                       const arrow::Schema& landed);
+                                       const arrow::Schema& landed,
+                                       const std::vector<ColumnFit>& fits = {});
 
 }  // namespace tarn::transform

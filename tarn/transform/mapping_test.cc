@@ -37,7 +37,8 @@ class MappingTest : public ::testing::Test {
   }
 
   /// Compiles and runs a mapping over rows given as JSON.
-  Result<Outcome> Run(MappingSpec spec, const arrow::FieldVector& landed, std::string_view rows) {
+  Result<Outcome> Run(MappingSpec spec, const arrow::FieldVector& landed, std::string_view rows,
+                      const std::vector<ColumnFit>& fits = {}) {
     if (spec.target.empty()) {
       spec.target = "orders";
     }
@@ -45,7 +46,8 @@ class MappingTest : public ::testing::Test {
       spec.mode = Mode::kAppend;
     }
     Outcome out;
-    TARN_ASSIGN_OR_RETURN(out.mapping, CompileMapping(*session_, spec, *arrow::schema(landed)));
+    TARN_ASSIGN_OR_RETURN(out.mapping,
+                          CompileMapping(*session_, spec, *arrow::schema(landed), fits));
     TARN_RETURN_IF_ERROR(Register(landed, rows));
     TARN_ASSIGN_OR_RETURN(const auto stream, session_->Query(out.mapping.sql));
     if (!stream->schema()->Equals(*out.mapping.result)) {
@@ -551,6 +553,52 @@ TEST_F(MappingTest, HostileColumnNamesAreOnlyNames) {
   ASSERT_OK_AND_ASSIGN(const auto result, stream->Next());
   ASSERT_OK_AND_ASSIGN(const MappedBatch mapped, SplitOutcome(mapping, *result));
   EXPECT_EQ(Lines(*mapped.good, 0, static_cast<int>(names.size())), expected + "\n");
+}
+
+TEST_F(MappingTest, WhatDoesNotFitTheTableGoesToAnotherColumn) {
+  const std::vector<ColumnFit> fits = {{"P", arrow::int32(), "p_string", arrow::utf8()}};
+  ASSERT_OK_AND_ASSIGN(
+      Outcome out,
+      Run({}, {F("p", arrow::utf8()), F("q", arrow::int32())},
+          R"([{"p": "7", "q": 1}, {"p": "x", "q": 2}, {"p": null, "q": 3}, {"p": "1.5", "q": 4},
+              {"p": "2147483648", "q": 5}])",
+          fits));
+  EXPECT_EQ(Columns(out.mapping), "p int32, q int32, p_string string");
+  EXPECT_EQ(out.good,
+            "7 1 null\n"
+            "null 2 \"x\"\n"
+            "null 3 null\n"
+            "null 4 \"1.5\"\n"
+            "null 5 \"2147483648\"\n");
+  EXPECT_EQ(out.rejected, "");
+  EXPECT_EQ(out.counts.null_casts, 0);
+  // An expression that fails is one failure; with on_cast_error: null nothing is lost either.
+  MappingSpec spec;
+  spec.columns = {{.name = "p", .expression = "CAST(p AS DOUBLE) / 2"}};
+  spec.on_cast_error = OnCastError::kNull;
+  ASSERT_OK_AND_ASSIGN(out, Run(spec, {F("p", arrow::utf8())}, R"([{"p": "4"}, {"p": "5"},
+                                                                   {"p": "x"}])",
+                                {{"p", arrow::int32(), "p_double", arrow::float64()}}));
+  EXPECT_EQ(out.good, "2 null\nnull 2.5\n");
+  EXPECT_EQ(out.rejected, "2.0 expression_failed columns.p: the expression failed\n");
+}
+
+TEST_F(MappingTest, AFitWithoutAnotherColumnRejects) {
+  ASSERT_OK_AND_ASSIGN(const Outcome out,
+                       Run({.rename = {{"s_p", "price"}}, .nested = Nesting::kExpand},
+                           {F("s", arrow::struct_({F("p", arrow::utf8())}))},
+                           R"([{"s": {"p": "7"}}, {"s": {"p": "x"}}])",
+                           {{.column = "price", .type = arrow::int32()}}));
+  EXPECT_EQ(Columns(out.mapping), "price int32");
+  EXPECT_EQ(out.good, "7\n");
+  EXPECT_THAT(out.rejected, HasSubstr("1.0 cast_failed"));
+}
+
+TEST_F(MappingTest, WhereAllFitsThereIsNoOtherColumn) {
+  ASSERT_OK_AND_ASSIGN(const Outcome out, Run({}, {F("p", arrow::int32())}, R"([{"p": 7}])",
+                                              {{"p", arrow::utf8(), "p_int", arrow::int32()}}));
+  EXPECT_EQ(Columns(out.mapping), "p string");
+  EXPECT_EQ(out.good, "\"7\"\n");
 }
 
 TEST_F(MappingTest, CompilingLeavesNothingRegistered) {

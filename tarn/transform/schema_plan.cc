@@ -116,8 +116,11 @@ MergedType Merge(const Type& table, const Type& mapped) {
                 : MergedType{.type = table, .possible = false};
 }
 
-/// "decimal_10_2": a type's name as part of a column name.
+/// "decimal_10_2", "struct": a type's name as part of a column name.
 std::string SuffixOf(const arrow::DataType& type) {
+  if (arrow::is_nested(type.id())) {
+    return type.name();
+  }
   const Result<format::FieldType> field = format::FromArrowType(type);
   std::string out;
   for (const char c : field.ok() ? format::FormatTypeName(*field) : type.ToString()) {
@@ -227,8 +230,7 @@ class SchemaPlanner {
           return;
         }
         step.action = SchemaAction::kSuffix;
-        step.suffixed_column = step.column + "_" + SuffixOf(*column.type);
-        step.suffixed_exists = FindTable(step.suffixed_column) != nullptr;
+        ChooseSuffixed(column, step);
         return;
       case SchemaPolicy::kIgnore:
         step.action = SchemaAction::kNarrow;
@@ -239,12 +241,40 @@ class SchemaPlanner {
     }
   }
 
+  // A column that is free, or in the table and able to hold the mapped type.
+  void ChooseSuffixed(const MappedColumn& column, SchemaStep& step) const {
+    const std::string name = step.column + "_" + SuffixOf(*column.type);
+    for (int number = 1;; ++number) {
+      step.suffixed_column = number == 1 ? name : name + "_" + std::to_string(number);
+      if (FindMapped(step.suffixed_column) != nullptr) {
+        continue;
+      }
+      const arrow::Field* known = FindTable(step.suffixed_column);
+      const MergedType merged =
+          known == nullptr ? MergedType{.type = column.type} : Merge(known->type(), column.type);
+      if (merged.possible) {
+        step.suffixed_type = merged.type;
+        step.suffixed_exists = known != nullptr;
+        return;
+      }
+    }
+  }
+
+  // True for a column that an earlier plan made for another type of a mapped one.
+  bool WasSuffixed(const arrow::Field& field) const {
+    return std::any_of(mapped_.begin(), mapped_.end(), [&](const MappedColumn& column) {
+      const std::string name = Folded(column.name + "_" + SuffixOf(*field.type()));
+      const std::string found = Folded(field.name());
+      return found == name || found.starts_with(name + "_");
+    });
+  }
+
   void PlanMissing(const arrow::Field& field) {
     SchemaStep step{.action = SchemaAction::kKeep,
                     .column = field.name(),
                     .type = field.type(),
                     .from_type = field.type()};
-    if (policies_.drop_column != SchemaPolicy::kIgnore) {
+    if (policies_.drop_column != SchemaPolicy::kIgnore && !WasSuffixed(field)) {
       step.reason = "the mapping no longer gives \"" + field.name() + "\"";
       step.action = policies_.drop_column == SchemaPolicy::kApply ? SchemaAction::kDrop
                                                                   : Halt(policies_.drop_column);
@@ -257,7 +287,15 @@ class SchemaPlanner {
                     .column = column.name,
                     .type = column.type,
                     .reason = "the mapping gives the new column \"" + column.name + "\""};
-    if (policies_.add_column == SchemaPolicy::kIgnore) {
+    const auto& fields = table_.fields();
+    const auto alike = std::find_if(fields.begin(), fields.end(), [&](const auto& field) {
+      return engine::LowerCase(field->name()) == engine::LowerCase(column.name);
+    });
+    if (alike != fields.end()) {
+      step.action = SchemaAction::kStop;
+      step.reason = "it differs from the table's column \"" + (*alike)->name() +
+                    "\" in case only: give it another name, or leave case_sensitive out";
+    } else if (policies_.add_column == SchemaPolicy::kIgnore) {
       step.action = SchemaAction::kLeaveOut;
     } else if (policies_.add_column != SchemaPolicy::kApply) {
       step.action = Halt(policies_.add_column);

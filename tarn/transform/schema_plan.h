@@ -27,7 +27,8 @@ enum class SchemaAction {
   kAdd,       // New column at the end.
   kWiden,     // The table's column takes the new type.
   kNarrow,    // The table's type stays; a value that does not fit rejects the row.
-  kSuffix,    // Values that do not fit go to the column `<name>_<type>`, the rest stays.
+  kSuffix,    // Values that do not fit go to the column `<name>_<type>`, the rest stays. With
+              // _2, _3, … where that name is taken by a mapped column or by another type.
   kDrop,      // The table's column goes.
   kLeaveOut,  // The mapped column is not written.
   kSuspend,   // The table stops until someone decides.
@@ -40,14 +41,16 @@ struct SchemaStep {
   std::shared_ptr<arrow::DataType> type{};       // After the step; of the mapped column if none.
   std::shared_ptr<arrow::DataType> from_type{};  // In the table before; null for a new column.
   std::string suffixed_column{};                 // For kSuffix.
-  bool suffixed_exists = false;                  // It was added by an earlier plan.
-  std::string reason{};                          // For people; empty for kKeep.
+  std::shared_ptr<arrow::DataType> suffixed_type{};  // Of it; wider than in the table, maybe.
+  bool suffixed_exists = false;                      // It was added by an earlier plan.
+  std::string reason{};                              // For people; empty for kKeep.
 };
 
 /// Plans the way from a table's user columns to a mapping's result. Table columns keep their order
 /// and come first; one step per column, none for a suffixed column that is in use. Names are
 /// compared without case unless `case_sensitive`. A mapped type whose values all fit the table's
-/// is kKeep with the table's type.
+/// is kKeep with the table's type. With `case_sensitive`, a new column that differs from one of the
+/// table in case only is kStop: no engine could tell the two apart.
 /// Widening: int32 -> int64, float -> double, decimal(p, s) -> decimal(p', s), and the same inside
 /// structs, lists and maps; a new member of a struct is a widening under add_struct_field.
 std::vector<SchemaStep> PlanSchemaChange(const arrow::Schema& table,

@@ -44,7 +44,7 @@ arrow::FieldVector Table(const std::string& name, const Type& type) {
 TEST(SchemaPlanTest, EqualColumnsStay) {
   EXPECT_EQ(Plan(Table("a", arrow::int64()), {{"A", arrow::int64()}}), "keep a int64\n");
   EXPECT_EQ(Plan(Table("a", arrow::int64()), {{"A", arrow::int64()}}, {}, true),
-            "keep a int64\nadd A int64\n");
+            "keep a int64\nstop A int64\n");
 }
 
 TEST(SchemaPlanTest, NewColumnsFollowTheirPolicy) {
@@ -87,8 +87,20 @@ TEST(SchemaPlanTest, WhatCannotWidenGoesToASuffixedColumn) {
            {{"price", arrow::utf8()}},
            {.change_column_type = SchemaPolicy::kApply, .drop_column = SchemaPolicy::kApply}),
       "suffix price int32 -> price_string (there)\n");
+  // The one of an earlier type is no dropped column.
+  EXPECT_EQ(
+      Plan({arrow::field("price", arrow::int32()), arrow::field("price_double", arrow::float64())},
+           {{"price", arrow::utf8()}},
+           {.change_column_type = SchemaPolicy::kApply, .drop_column = SchemaPolicy::kStopTask}),
+      "suffix price int32 -> price_string\nkeep price_double double\n");
   EXPECT_EQ(Plan(Table("a", arrow::decimal128(10, 2)), {{"a", arrow::decimal128(10, 4)}}, apply),
             "suffix a decimal128(10, 2) -> a_decimal_10_4\n");
+  EXPECT_EQ(Plan(Table("price", arrow::int32()),
+                 {{"price", arrow::utf8()}, {"Price_String", arrow::utf8()}}, apply),
+            "suffix price int32 -> price_string_2\nadd Price_String string\n");
+  EXPECT_EQ(Plan({arrow::field("a", arrow::utf8()), arrow::field("a_list", arrow::int32())},
+                 {{"a", arrow::list(arrow::int32())}}, apply),
+            "suffix a string -> a_list_2\nkeep a_list int32\n");
   EXPECT_EQ(Plan(Table("price", arrow::int32()), {{"price", arrow::utf8()}},
                  {.change_column_type = SchemaPolicy::kSuspendTable}),
             "suspend price int32\n");

@@ -1,6 +1,7 @@
 """Files through landing, transforms and tables to every reader."""
 
 import json
+import time
 
 import pytest
 
@@ -77,6 +78,74 @@ def test_nested_columns_take_new_members_in(server, tmp_path):
     assert by_id(server.sql("SELECT id, a.x AS x, a.y.z AS z FROM flat.flat")) == [
         {"id": 1, "x": 1, "z": None}, {"id": 2, "x": 2, "z": "new"},
         {"id": 3, "x": None, "z": "other"}]
+
+
+EVOLVING = """\
+  orders:
+    from: events
+    key: [ID]
+    schema_evolution: {change_column_type: %s}
+"""
+
+
+def test_values_of_another_type_go_to_a_column_of_their_own(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, EVOLVING % "apply")
+    write_lines(folder / "a.jsonl", [{"id": 1, "price": 5}, {"id": 2, "price": 6}])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [{"Id": 2, "Price": "free"}, {"id": 3, "price": "7"},
+                                     {"id": 4, "price": "1.5"}, {"id": 5, "price": None}])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "c.jsonl", [{"id": 3, "price": "gone"}, {"id": 4, "price": 8}])
+    server.run("run", str(file), "--once")
+    expected = [{"id": 1, "price": 5, "price_string": None},
+                {"id": 2, "price": None, "price_string": "free"},
+                {"id": 3, "price": None, "price_string": "gone"},
+                {"id": 4, "price": 8, "price_string": None},
+                {"id": 5, "price": None, "price_string": None}]
+    assert by_id(server.sql("SELECT * FROM orders.orders")) == expected
+    for read in (read_with_pyiceberg, read_with_duckdb):
+        assert by_id(read(server, "orders.orders__applied")) == expected
+    assert sum(task["rejected"] for task in server.json("status")["tasks"]) == 0
+
+
+def test_a_suspended_table_waits_for_a_decision(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, EVOLVING % "suspend_table" + """\
+  copies: {from: events, mode: append, columns: {id: id}, only: true}
+""")
+    write_lines(folder / "a.jsonl", [{"id": 1, "price": 5}])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [{"id": 2, "price": "free"}])
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once")
+    assert failure.value.code == 1 and "p.orders" in failure.value.errors
+    assert "price" in failure.value.errors and "suspend_table" in failure.value.errors
+    tasks = {task["task"]: task for task in server.json("status")["tasks"]}
+    assert tasks["p.orders"]["state"] == "SUSPENDED"
+    assert "price" in tasks["p.orders"]["last_error"]
+    assert tasks["p.copies"]["state"] == "STOPPED"
+    assert server.sql("SELECT id FROM orders.orders") == [{"id": 1}]
+    assert len(server.sql("SELECT id FROM copies.copies")) == 2
+    file.write_text(file.read_text().replace("suspend_table", "apply"))
+    server.run("pipeline", "apply", str(file))
+    server.run("task", "start", "p.orders")
+    deadline = time.monotonic() + 30
+    while len(server.sql("SELECT id FROM orders.orders")) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert by_id(server.sql("SELECT id, price, price_string FROM orders.orders")) == [
+        {"id": 1, "price": 5, "price_string": None},
+        {"id": 2, "price": None, "price_string": "free"}]
+    tasks = {task["task"]: task for task in server.json("status")["tasks"]}
+    assert tasks["p.orders"]["state"] == "RUNNING" and not tasks["p.orders"]["last_error"]
+
+
+def test_case_counts_where_the_file_says_so(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, """\
+  orders: {from: events, key: [ID], case_sensitive: true}
+""")
+    write_lines(folder / "a.jsonl", [{"id": 1}])
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once")
+    assert 'column "ID"' in failure.value.errors and "case_sensitive" in failure.value.errors
 
 
 def test_numbers_keep_all_their_digits(server, tmp_path):
@@ -232,6 +301,46 @@ def test_a_key_of_encoded_values_changes(server, tmp_path):
     server.run("run", str(file), "--once")
     assert server.sql("SELECT day, CAST(price AS VARCHAR) AS p, v FROM dated.dated") == [
         {"day": "2026-02-01", "p": "-0.01", "v": "b"}]
+
+
+def keyed(table, key, row, op="c"):
+    value = change(op, row if op == "d" else None, None if op == "d" else row)
+    value["source"]["table"] = table
+    return {"key": key, "value": value}
+
+
+def test_the_key_of_the_source_is_the_default(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, """\
+  lines: {from: events, history: true, rename: {no: line}}
+""", CHANGES)
+    write_lines(folder / "a.jsonl", [
+        keyed("t", {"doc": 1, "no": n}, {"doc": 1, "no": n, "v": "a"}) for n in (1, 2)])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [
+        keyed("t", {"doc": 1, "no": 1}, {"doc": 1, "no": 1, "v": "b"}, "u"),
+        keyed("t", {"doc": 1, "no": 2}, {"doc": 1, "no": 2, "v": "a"}, "d")])
+    server.run("run", str(file), "--once")
+    server.run("task", "prepare", "p.lines")
+    assert server.sql("SELECT doc, line, v FROM lines.lines") == [{"doc": 1, "line": 1, "v": "b"}]
+    write_lines(folder / "c.jsonl", [keyed("t", {"doc": 2}, {"doc": 2, "no": 1, "v": "c"})])
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once")
+    assert "doc, line" in failure.value.errors and "key:" in failure.value.errors
+    file.write_text(file.read_text().replace("history: true", "history: true, key: [doc, line]"))
+    server.run("run", str(file), "--once")
+    assert len(server.sql("SELECT * FROM lines.lines")) == 2
+
+
+def test_tables_with_different_keys_need_one_in_the_file(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, "  all: {from: events}", CHANGES)
+    write_lines(folder / "a.jsonl", [keyed("t", {"id": 1}, {"id": 1, "no": 1}),
+                                     keyed("u", {"no": 1}, {"id": 1, "no": 1})])
+    with pytest.raises(CommandFailed) as failure:
+        server.run("run", str(file), "--once")
+    assert "s.t: id; s.u: no" in failure.value.errors and "key:" in failure.value.errors
+    write_lines(folder / "b.jsonl", [change("c", None, {"id": 1})])
+    with pytest.raises(CommandFailed):
+        server.run("run", str(file), "--once")
 
 
 def test_rows_leave_and_enter_the_filter(server, tmp_path):
