@@ -59,9 +59,17 @@ Result<std::string> TableViewSql(const TableSpec& spec, const iceberg::Schema& i
   return HistoryViewSql(dialect, shape, sources, Unapplied::kPossible);
 }
 
-iceberg::Schema TableViewSchema(const iceberg::Schema& internal, TableView view) {
+iceberg::Schema TableViewSchema(const TableSpec& spec, const iceberg::Schema& internal,
+                                TableView view) {
   iceberg::Schema schema;
-  if (view == TableView::kHistory) {
+  if (view == TableView::kCurrent) {
+    for (const std::string& header : spec.view_headers) {
+      if (const iceberg::SchemaField* field =
+              internal.FindField(header, iceberg::CaseRule::kSensitive)) {
+        schema.fields.push_back(*field);
+      }
+    }
+  } else {
     schema.fields.push_back(Header(internal, HeaderColumn::kKeyHash));
     for (const HeaderColumn column : kHistoryTimes) {
       schema.fields.push_back(Header(internal, column));
@@ -103,7 +111,7 @@ Result<iceberg::ViewMetadata> MakeTableView(const TableSpec& spec,
         .location = fmt::format("{}-views/{}", internal.location, view_uuid)});
   }
   updates.emplace_back(iceberg::table_update::AddSchema{
-      .schema = TableViewSchema(internal.CurrentSchema(), view), .last_column_id = {}});
+      .schema = TableViewSchema(spec, internal.CurrentSchema(), view), .last_column_id = {}});
   updates.emplace_back(
       iceberg::table_update::SetProperties{.updates = FormatOrigin(OriginOf(spec, view))});
   updates.emplace_back(iceberg::view_update::AddViewVersion{.version = std::move(version)});

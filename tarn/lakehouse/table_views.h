@@ -16,8 +16,10 @@ namespace tarn::lakehouse {
 Result<std::string> TableViewSql(const TableSpec& spec, const iceberg::Schema& internal,
                                  TableView view, SqlDialect dialect);
 
-/// Columns of a view, user columns with the ids of the internal table.
-iceberg::Schema TableViewSchema(const iceberg::Schema& internal, TableView view);
+/// Columns of a view with the ids of the internal table; the current view starts with the spec's
+/// view headers.
+iceberg::Schema TableViewSchema(const TableSpec& spec, const iceberg::Schema& internal,
+                                TableView view);
 
 /// Metadata of a view of a table; `previous` keeps its identity and its versions (null = new).
 Result<iceberg::ViewMetadata> MakeTableView(const TableSpec& spec,

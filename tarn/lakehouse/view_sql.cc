@@ -1,5 +1,8 @@
 #include "tarn/lakehouse/view_sql.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "tarn/lakehouse/header_columns.h"
@@ -7,6 +10,11 @@
 namespace tarn::lakehouse {
 
 namespace {
+
+constexpr std::array kViewHeaders = {Name(HeaderColumn::kKeyHash), Name(HeaderColumn::kOperation),
+                                     Name(HeaderColumn::kFromTimestamp),
+                                     Name(HeaderColumn::kInsertedTimestamp),
+                                     Name(HeaderColumn::kModifiedTimestamp)};
 
 // Writes texts of one dialect for one view.
 class ViewText {
@@ -105,37 +113,115 @@ ChainText ChainOf(const ViewText& text, const ViewShape& shape, const ViewSource
           "coalesce(b.hdr__from_timestamp, d.hdr__x_deleted)"};
 }
 
+// What the view that reads the versions needs of them.
+struct VersionNeeds {
+  bool births = false;  // When the key became live: hdr__x_born, the change that did it, or NULL.
+};
+
+// Where a hard delete leaves no trace, only the changes behind the last one count.
+struct AfterlifeText {
+  std::string died;    // Column of hdr__x_live: the last delete of the key.
+  std::string behind;  // Condition on a row of it.
+  std::string chain;   // Condition for the chain of the row in Current to hold.
+};
+
+AfterlifeText AfterlifeOf(const ViewText& text, const ViewShape& shape) {
+  if (shape.fold.history || shape.fold.soft_delete) {
+    return {};
+  }
+  return {fmt::format(", max(CASE WHEN r.hdr__operation = 'D' THEN r.hdr__change_identifier END) "
+                      "OVER (PARTITION BY {}) AS hdr__x_died",
+                      text.Keys("r")),
+          " AND (l.hdr__x_died IS NULL OR l.hdr__change_identifier > l.hdr__x_died)",
+          "f.hdr__x_died IS NULL AND "};
+}
+
 // CTEs that end in hdr__x_versions: one row per effective unapplied change with its interval, and
 // in hdr__x_touched: the keys they belong to with the from-time of their first version.
-std::string VersionsSql(const ViewText& text, const ViewShape& shape, const ViewSources& sources) {
+std::string VersionsSql(const ViewText& text, const ViewShape& shape, const ViewSources& sources,
+                        const VersionNeeds& needs) {
   const ChainText chain = ChainOf(text, shape, sources);
+  const AfterlifeText afterlife = AfterlifeOf(text, shape);
   const std::string order = "hdr__change_identifier";
   std::string sql = fmt::format(
       "WITH hdr__x_read AS (SELECT {0}, c.hdr__key_hash, c.hdr__operation, c.hdr__timestamp, "
       "c.hdr__change_identifier, b.hdr__operation AS hdr__x_base, {1} AS hdr__x_chain, "
-      "lag(c.hdr__operation) OVER ({2}) AS hdr__x_before FROM {3} AS c LEFT JOIN {4} AS b ON "
+      "lag(c.hdr__operation) OVER ({2}) AS hdr__x_before{7} FROM {3} AS c LEFT JOIN {4} AS b ON "
       "{5}{6}), ",
       text.Users("c"), chain.value, text.Window("c", order), sources.changes, sources.current,
-      text.SameKey("b", "c"), chain.join);
-  sql +=
+      text.SameKey("b", "c"), chain.join,
+      needs.births ? ", c.hdr__inserted_timestamp, b.hdr__inserted_timestamp AS hdr__x_inserted"
+                   : "");
+  sql += fmt::format(
       "hdr__x_live AS (SELECT r.*, CASE WHEN r.hdr__x_before IS NULL THEN "
       "coalesce(r.hdr__x_base NOT IN ('D', 'd'), FALSE) ELSE r.hdr__x_before <> 'D' END AS "
-      "hdr__x_was_live FROM hdr__x_read AS r), "
-      "hdr__x_effective AS (SELECT l.* FROM hdr__x_live AS l WHERE l.hdr__operation <> 'D' OR "
-      "l.hdr__x_was_live), ";
+      "hdr__x_was_live{} FROM hdr__x_read AS r), "
+      "hdr__x_effective AS (SELECT l.* FROM hdr__x_live AS l WHERE (l.hdr__operation <> 'D' OR "
+      "l.hdr__x_was_live){}), ",
+      afterlife.died, afterlife.behind);
+  const std::string born =
+      needs.births ? fmt::format(
+                         ", max(CASE WHEN e.hdr__operation <> 'D' AND NOT e.hdr__x_was_live THEN "
+                         "e.hdr__change_identifier END) OVER ({} ROWS BETWEEN UNBOUNDED PRECEDING "
+                         "AND CURRENT ROW) AS hdr__x_born",
+                         text.Window("e", order))
+                   : "";
   sql += fmt::format(
       "hdr__x_from AS (SELECT e.*, max(e.hdr__timestamp) OVER ({0} ROWS BETWEEN UNBOUNDED "
       "PRECEDING AND CURRENT ROW) AS hdr__x_latest, lag(e.hdr__change_identifier) OVER ({0}) AS "
-      "hdr__x_previous, lead(e.hdr__change_identifier) OVER ({0}) AS hdr__x_next FROM "
-      "hdr__x_effective AS e), "
-      "hdr__x_started AS (SELECT f.*, CASE WHEN f.hdr__x_chain > f.hdr__x_latest THEN "
+      "hdr__x_previous, lead(e.hdr__change_identifier) OVER ({0}) AS hdr__x_next{3} "
+      "FROM hdr__x_effective AS e), "
+      "hdr__x_started AS (SELECT f.*, CASE WHEN {4}f.hdr__x_chain > f.hdr__x_latest THEN "
       "f.hdr__x_chain ELSE f.hdr__x_latest END AS hdr__x_start FROM hdr__x_from AS f), "
       "hdr__x_versions AS (SELECT s.*, lead(s.hdr__x_start) OVER ({1}) AS hdr__x_end FROM "
       "hdr__x_started AS s), "
       "hdr__x_touched AS (SELECT {2}, min(v.hdr__x_start) AS hdr__x_first FROM hdr__x_versions AS "
       "v GROUP BY {2}) ",
-      text.Window("e", order), text.Window("s", order), text.Keys("v"));
+      text.Window("e", order), text.Window("s", order), text.Keys("v"), born, afterlife.chain);
   return sql;
+}
+
+constexpr std::string_view kNoTime = "CAST(NULL AS TIMESTAMP WITH TIME ZONE)";
+
+std::string_view NoTime(SqlDialect dialect) {
+  // Spark's TIMESTAMP is the instant type.
+  return dialect == SqlDialect::kSpark ? "CAST(NULL AS TIMESTAMP)" : kNoTime;
+}
+
+// What the operation of a version becomes when it is applied.
+constexpr std::string_view kFinalOperation =
+    "CASE WHEN v.hdr__operation IN ('D', 'L') THEN v.hdr__operation WHEN v.hdr__x_was_live THEN "
+    "'U' ELSE 'I' END";
+
+// The current view where it shows headers that only a fold of the changes knows.
+std::string FoldedCurrentSql(const ViewText& text, const ViewShape& shape,
+                             const ViewSources& sources, std::string_view no_time) {
+  std::string headers;
+  for (const std::string& header : shape.view_headers) {
+    std::string value = "v.hdr__key_hash";
+    if (header == Name(HeaderColumn::kOperation)) {
+      value = kFinalOperation;
+    } else if (header == Name(HeaderColumn::kFromTimestamp)) {
+      value = "v.hdr__x_start";
+    } else if (header == Name(HeaderColumn::kInsertedTimestamp)) {
+      value =
+          "CASE WHEN v.hdr__x_born IS NULL THEN v.hdr__x_inserted ELSE q.hdr__inserted_timestamp "
+          "END";
+    } else if (header == Name(HeaderColumn::kModifiedTimestamp)) {
+      value = no_time;
+    }
+    headers += fmt::format("{} AS {}, ", value, text.Quote(header));
+  }
+  const auto found = std::find(shape.view_headers.begin(), shape.view_headers.end(),
+                               Name(HeaderColumn::kInsertedTimestamp));
+  const VersionNeeds needs{.births = found != shape.view_headers.end()};
+  return fmt::format(
+      "{}SELECT {}, {} FROM {}b.{} UNION ALL SELECT {}{} FROM hdr__x_versions AS v{} WHERE "
+      "v.hdr__x_next IS NULL AND v.hdr__operation <> 'D'",
+      VersionsSql(text, shape, sources, needs), text.List("b", shape.view_headers), text.Users("b"),
+      text.AntiJoin(sources.current, sources.changes), kNotDeleted, headers, text.Users("v"),
+      needs.births ? " LEFT JOIN hdr__x_read AS q ON q.hdr__change_identifier = v.hdr__x_born"
+                   : "");
 }
 
 // One SELECT of the history view: its own expressions before the user columns.
@@ -148,13 +234,6 @@ struct HistoryRow {
   std::string was_from;
   std::string was_to;
 };
-
-constexpr std::string_view kNoTime = "CAST(NULL AS TIMESTAMP WITH TIME ZONE)";
-
-std::string_view NoTime(SqlDialect dialect) {
-  // Spark's TIMESTAMP is the instant type.
-  return dialect == SqlDialect::kSpark ? "CAST(NULL AS TIMESTAMP)" : kNoTime;
-}
 
 std::string SelectHistory(const HistoryRow& row, const std::string& users) {
   return fmt::format(
@@ -225,8 +304,7 @@ std::string VersionRowsSql(const ViewText& text, const ViewShape& shape, const V
               .from = "hdr__x_start",
               .to = "CASE WHEN v.hdr__operation = 'D' THEN v.hdr__x_start ELSE v.hdr__x_end END",
               .store = fmt::format("CASE WHEN {} THEN 'CURRENT' ELSE 'PRIOR' END", in_current),
-              .operation = "CASE WHEN v.hdr__operation IN ('D', 'L') THEN v.hdr__operation WHEN "
-                           "v.hdr__x_was_live THEN 'U' ELSE 'I' END",
+              .operation = std::string(kFinalOperation),
               .was_from = std::string(no_time),
               .was_to = std::string(no_time)},
              VersionUsers(text, shape)) +
@@ -287,21 +365,27 @@ ViewSources SourcesOfTable(SqlDialect dialect, std::string_view table) {
           .prior = rows(kPriorPartition, "")};
 }
 
+std::span<const std::string_view> ViewHeaders() { return kViewHeaders; }
+
 Result<std::string> CurrentViewSql(SqlDialect dialect, const ViewShape& shape,
                                    const ViewSources& sources, Unapplied unapplied) {
   const ViewText text(dialect, shape);
   std::vector<std::string> columns = shape.view_headers;
+  bool folded = false;  // Some header is known only after a fold of the changes.
   for (const std::string& header : shape.view_headers) {
-    // A winner of unapplied changes has no from-time of its own before the fold.
-    if (header != Name(HeaderColumn::kKeyHash)) {
-      return Status::InvalidArgument(fmt::format(
-          "view header {} is not available in this version: only hdr__key_hash is", header));
+    if (std::find(kViewHeaders.begin(), kViewHeaders.end(), header) == kViewHeaders.end()) {
+      return Status::InvalidArgument(fmt::format("{} is no header column of a current view: use {}",
+                                                 header, fmt::join(kViewHeaders, ", ")));
     }
+    folded = folded || header != Name(HeaderColumn::kKeyHash);
   }
   columns.insert(columns.end(), shape.user_columns.begin(), shape.user_columns.end());
   if (unapplied == Unapplied::kNone) {
     return fmt::format("SELECT {} FROM {} AS b WHERE b.{}", text.List("b", columns),
                        sources.current, kNotDeleted);
+  }
+  if (folded) {
+    return FoldedCurrentSql(text, shape, sources, NoTime(dialect));
   }
   return fmt::format("SELECT {} FROM {}b.{} UNION ALL {}", text.List("b", columns),
                      text.AntiJoin(sources.current, sources.changes), kNotDeleted,
@@ -317,7 +401,7 @@ std::string HistoryViewSql(SqlDialect dialect, const ViewShape& shape, const Vie
                        CurrentRowSelect(text, no_time), sources.current);
   }
   return fmt::format(
-      "{}{} UNION ALL {}{}TRUE UNION ALL {} UNION ALL {}", VersionsSql(text, shape, sources),
+      "{}{} UNION ALL {}{}TRUE UNION ALL {} UNION ALL {}", VersionsSql(text, shape, sources, {}),
       PriorRowsSql(text, sources), CurrentRowSelect(text, no_time),
       text.AntiJoin(sources.current, "hdr__x_touched"), SupersededRowsSql(text, sources, no_time),
       VersionRowsSql(text, shape, sources, no_time));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,12 @@ struct ViewSources {
 /// two-part name, quoted for the dialect.
 ViewSources SourcesOfTable(SqlDialect dialect, std::string_view table);
 
-/// Errors: kInvalidArgument when a view header is not a column of Current.
+/// Header columns that the current view can show, in table order.
+std::span<const std::string_view> ViewHeaders();
+
+/// A row that no apply has written yet shows the headers that the apply will give it, but NULL as
+/// hdr__modified_timestamp. Headers other than hdr__key_hash read Prior where hard deletes are kept
+/// there. Errors: kInvalidArgument when a view header is none of ViewHeaders().
 Result<std::string> CurrentViewSql(SqlDialect dialect, const ViewShape& shape,
                                    const ViewSources& sources, Unapplied unapplied);
 

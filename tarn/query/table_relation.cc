@@ -132,12 +132,15 @@ class TargetView {
         sources.current,
         MakeSource("current", files.current,
                    {HeaderColumn::kKeyHash, HeaderColumn::kOperation, HeaderColumn::kFromTimestamp,
-                    HeaderColumn::kModifiedTimestamp}));
-    TARN_ASSIGN_OR_RETURN(sources.changes,
-                          MakeSource("changes", files.changes,
-                                     {HeaderColumn::kKeyHash, HeaderColumn::kOperation,
-                                      HeaderColumn::kTimestamp, HeaderColumn::kChangeIdentifier}));
-    if (relation_.origin->view == TableView::kHistory) {
+                    HeaderColumn::kInsertedTimestamp, HeaderColumn::kModifiedTimestamp}));
+    TARN_ASSIGN_OR_RETURN(
+        sources.changes,
+        MakeSource("changes", files.changes,
+                   {HeaderColumn::kKeyHash, HeaderColumn::kOperation, HeaderColumn::kTimestamp,
+                    HeaderColumn::kInsertedTimestamp, HeaderColumn::kChangeIdentifier}));
+    const lakehouse::ViewOrigin& origin = *relation_.origin;
+    if (origin.view == TableView::kHistory ||
+        (origin.fold.history && !origin.view_headers.empty())) {
       TARN_ASSIGN_OR_RETURN(sources.prior,
                             MakeSource("prior", files.prior,
                                        {HeaderColumn::kKeyHash, HeaderColumn::kOperation,
