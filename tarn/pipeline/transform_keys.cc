@@ -121,6 +121,20 @@ void ReadSnapshots(YamlReader snapshots, lakehouse::TableSpec& table) {
   snapshots.Finish();
 }
 
+void ReadViewHeaders(YamlReader& keys, lakehouse::TableSpec& table) {
+  table.view_headers = keys.Texts("view_headers");
+  const auto known = lakehouse::ViewHeaders();
+  for (auto header = table.view_headers.begin(); header != table.view_headers.end(); ++header) {
+    if (std::find(known.begin(), known.end(), *header) == known.end()) {
+      keys.Complain("view_headers",
+                    fmt::format("\"{}\" is no header column of a current view: use {}", *header,
+                                fmt::join(known, ", ")));
+    } else if (std::find(table.view_headers.begin(), header, *header) != header) {
+      keys.Complain("view_headers", fmt::format("{} is there twice", *header));
+    }
+  }
+}
+
 void ReadTable(const std::string& name, YamlReader& keys, TransformSpec& spec) {
   lakehouse::TableSpec& table = spec.table;
   table.external_schema = keys.Text("schema", name);
@@ -129,7 +143,7 @@ void ReadTable(const std::string& name, YamlReader& keys, TransformSpec& spec) {
   table.history_suffix = keys.Text("history_suffix", "__history");
   table.partition_by = keys.Texts("partition_by");
   table.sort_by = keys.Texts("sort_by");
-  table.view_headers = keys.Texts("view_headers");
+  ReadViewHeaders(keys, table);
   if (keys.Integer("format_version", 2) != 2) {
     keys.Complain("format_version", "only 2 is available in this version");
   }
