@@ -11,8 +11,10 @@
 #include "tarn/iceberg/schema_update.h"
 #include "tarn/lakehouse/header_columns.h"
 #include "tarn/lakehouse/internal_schema.h"
+#include "tarn/lakehouse/kept_changes.h"
 #include "tarn/lakehouse/table_commit.h"
 #include "tarn/lakehouse/table_files.h"
+#include "tarn/lakehouse/table_making.h"
 #include "tarn/lakehouse/table_views.h"
 #include "tarn/lakehouse/version_rows.h"
 
@@ -74,6 +76,7 @@ struct TargetTable::Objects {
   std::optional<catalog::CatalogObject> current_view;
   std::optional<catalog::CatalogObject> history_view;
   std::optional<catalog::CatalogObject> applied;
+  bool views_differ = false;  // From what the spec wants of them.
 };
 
 TargetTable::TargetTable(TableSpec spec, TargetPlace place, catalog::Catalog& catalog)
@@ -156,7 +159,49 @@ Status TargetTable::RequireSameMaking() {
           spec_.internal_schema, spec_.internal_name(), name, known, value));
     }
   }
+  return CheckViews(*table.metadata);
+}
+
+Status TargetTable::CheckViews(const iceberg::TableMetadata& internal) {
+  std::optional<ViewOrigin> origin;
+  const std::optional<catalog::CatalogObject>& view = objects_->current_view;
+  const bool ours = view && view->kind == catalog::ObjectKind::kView &&
+                    view->writers == catalog::Writers::kProduct;
+  if (ours) {
+    TARN_ASSIGN_OR_RETURN(const catalog::LoadedView loaded, catalog_.LoadView(view->rid));
+    TARN_ASSIGN_OR_RETURN(origin, ParseOrigin(loaded.metadata->properties));
+  }
+  TARN_RETURN_IF_ERROR(CheckMaking(spec_, {.internal = internal,
+                                           .has_view = ours,
+                                           .current_view = origin ? &*origin : nullptr,
+                                           .has_applied = objects_->applied.has_value()}));
+  // Rows with NULL keys that are there stay, also when no new ones are allowed.
+  if (origin && origin->null_keys == NullKeys::kAllowed && spec_.null_keys != origin->null_keys) {
+    spec_.null_keys = NullKeys::kAllowed;
+  }
+  objects_->views_differ = origin && *origin != OriginOf(spec_, TableView::kCurrent);
   return Status::Ok();
+}
+
+Status TargetTable::RenewViews(const metastore::SqlFunction& also) {
+  if (!exists() || !objects_->views_differ) {
+    return Status::Ok();
+  }
+  const std::lock_guard lock(commit_mutex_);
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  TARN_ASSIGN_OR_RETURN(const std::vector<catalog::PointerMove> views,
+                        RemakeViews(*table.metadata));
+  TARN_RETURN_IF_ERROR(
+      catalog_.deps().database.Write([&](metastore::SqlTransaction& sql) -> Status {
+        if (also) {
+          TARN_RETURN_IF_ERROR(also(sql));
+        }
+        for (const catalog::PointerMove& view : views) {
+          TARN_RETURN_IF_ERROR(catalog::MovePointer(sql, view));
+        }
+        return Status::Ok();
+      }));
+  return FindObjects();
 }
 
 Status TargetTable::UseKey(const std::vector<std::string>& key) {
@@ -231,6 +276,7 @@ Status TargetTable::Create(const iceberg::Schema& users) {
   TARN_ASSIGN_OR_RETURN(iceberg::TableMetadata internal,
                         NewInternalTable(spec_, users, location(uuid), uuid, now_ms));
   internal.properties.merge(MakingOf(spec_));
+  internal.properties.merge(MakingProperties(spec_));
   std::vector<catalog::ObjectDefinition> objects;
   const auto add = [&](const std::string& name, catalog::ObjectKind kind,
                        const std::string& object_uuid, std::string metadata_location) {
@@ -499,9 +545,7 @@ Result<TableFiles> ListUnapplied(catalog::Catalog& catalog, const catalog::Loade
   TARN_ASSIGN_OR_RETURN(TableFiles files,
                         ListTableFiles(catalog.deps().warehouse, catalog.manifest_cache(),
                                        *table.metadata, std::nullopt));
-  const std::string applied = SummaryOf(*table.metadata, kApplyIdentifierKey);
-  std::erase_if(files.changes,
-                [&](const FileScanTask& task) { return LowestIdentifier(task.file) <= applied; });
+  TakeApplied(files, SummaryOf(*table.metadata, kApplyIdentifierKey));
   return files;
 }
 
@@ -560,11 +604,17 @@ Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now,
     return outcome;
   }
   TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
-  TARN_ASSIGN_OR_RETURN(const TableFiles files, ListUnapplied(catalog_, table));
+  storage::ObjectStore& store = catalog_.deps().warehouse;
+  TARN_ASSIGN_OR_RETURN(
+      TableFiles files,
+      ListTableFiles(store, catalog_.manifest_cache(), *table.metadata, std::nullopt));
+  const std::vector<FileScanTask> applied =
+      TakeApplied(files, SummaryOf(*table.metadata, kApplyIdentifierKey));
   if (files.changes.empty()) {
     return outcome;
   }
-  storage::ObjectStore& store = catalog_.deps().warehouse;
+  TARN_ASSIGN_OR_RETURN(const std::vector<iceberg::DataFile> outlived,
+                        Outlived(applied, spec_.keep_changes, now));
   TARN_ASSIGN_OR_RETURN(
       const ApplyResult result,
       RunApply({.spec = spec_, .metadata = *table.metadata, .files = files, .now = now},
@@ -590,6 +640,8 @@ Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now,
     iceberg::SnapshotUpdate& update = pair.internal;
     update.operation = iceberg::SnapshotOperation::kOverwrite;
     AddApplied(result, added, files, spec_, update);
+    update.removed_data_files.insert(update.removed_data_files.end(), outlived.begin(),
+                                     outlived.end());
     update.summary = SummaryFor(NumberOf(SummaryOf(base, kChangeCountKey)),
                                 result.newest_identifier, SummaryOf(base, kCopyIdentifierKey));
     update.expiry = ExpiryOf(spec_.snapshots);

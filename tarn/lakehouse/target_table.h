@@ -84,6 +84,11 @@ class TargetTable {
   /// the table exists with another key.
   Status UseKey(const std::vector<std::string>& key);
 
+  /// Makes the views of an existing table anew when the spec wants other view_headers or null_keys
+  /// than they were made with. `also` runs in the SQL transaction of the change. A crash before it
+  /// leaves the views as they are; the next call tries again.
+  Status RenewViews(const metastore::SqlFunction& also = {});
+
   /// A writer for the next changes, on the newest metadata. The table must exist.
   struct ChangesSession {
     catalog::LoadedTable table;  // Keeps the metadata that the writer refers to.
@@ -113,6 +118,7 @@ class TargetTable {
   TargetTable(TableSpec spec, TargetPlace place, catalog::Catalog& catalog);
   Status FindObjects();
   Status RequireSameMaking();
+  Status CheckViews(const iceberg::TableMetadata& internal);
   Status Create(const iceberg::Schema& users);
   Status Evolve(const catalog::LoadedTable& table, const iceberg::Schema& users);
   Result<std::vector<catalog::PointerMove>> RemakeViews(const iceberg::TableMetadata& internal);

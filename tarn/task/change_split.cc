@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/base/arrow_status.h"
-#include "tarn/engine/row_writer.h"
 #include "tarn/format/column_node.h"
 #include "tarn/lakehouse/version_rows.h"
 #include "tarn/transform/canonical_text.h"
@@ -87,8 +86,10 @@ class Splitter {
  private:
   Status HashKeys();
   void AddRow(int64_t i, Operation operation);
-  Status Reject(int64_t i, std::string_view code, const std::string& text);
-  Status RejectPartial(int64_t i);
+  void Reject(int64_t i, std::string_view code, std::string text) {
+    split.rejected.push_back(
+        {.row = hidden_.row->Value(i), .code = std::string(code), .text = std::move(text)});
+  }
   [[nodiscard]] bool HasNullKey(int64_t i) const;
   [[nodiscard]] bool SameKey(int64_t a, int64_t b) const {
     return std::memcmp(hashes_->GetValue(a), hashes_->GetValue(b), 20) == 0;
@@ -137,29 +138,6 @@ bool Splitter::HasNullKey(int64_t i) const {
                      [&](int column) { return good_.column(column)->IsNull(i); });
 }
 
-Status Splitter::RejectPartial(int64_t i) {
-  return Reject(i, "partial_without_base",
-                fmt::format("the source left out the values of {}", hidden_.absent->GetView(i)));
-}
-
-Status Splitter::Reject(int64_t i, std::string_view code, const std::string& text) {
-  transform::RejectedRow row{.row = hidden_.row->Value(i), .code = std::string(code), .text = text};
-  row.landed_json = "{";
-  for (int column = 0; column < good_.num_columns(); ++column) {
-    const std::string& name = good_.schema()->field(column)->name();
-    if (name.starts_with("tarn_")) {
-      continue;
-    }
-    row.landed_json += row.landed_json.size() == 1 ? "" : ",";
-    engine::AppendJsonString(name, row.landed_json);
-    row.landed_json += ":";
-    TARN_RETURN_IF_ERROR(engine::AppendJsonValue(*good_.column(column), i, row.landed_json));
-  }
-  row.landed_json += "}";
-  split.rejected.push_back(MakeDeadLetter(row, options_.task));
-  return Status::Ok();
-}
-
 Status Splitter::Run() {
   TARN_RETURN_IF_ERROR(HashKeys());
   const bool merge = options_.mode == lakehouse::Mode::kMerge;
@@ -176,7 +154,8 @@ Status Splitter::Run() {
     }
     const Operation operation = merge ? hidden_.OperationAt(i) : Operation::kInsert;
     if (hidden_.IsPartial(i) && operation != Operation::kDelete) {
-      TARN_RETURN_IF_ERROR(RejectPartial(i));
+      Reject(i, "partial_without_base",
+             fmt::format("the source left out the values of {}", hidden_.absent->GetView(i)));
       continue;
     }
     const bool has_before = i + 1 < good_.num_rows() && hidden_.IsBefore(i + 1);
@@ -186,7 +165,7 @@ Status Splitter::Run() {
     }
     if (merge && has_before && HasNullKey(i + 1) && !HasNullKey(i)) {
       // The old key cannot be read: writing the new one alone would leave the old row live.
-      TARN_RETURN_IF_ERROR(Reject(i, "null_key", "the key before the change cannot be read"));
+      Reject(i, transform::kNullKey, "the key before the change cannot be read");
       continue;
     }
     if (merge && has_before && IsKeyChange(i + 1, i)) {

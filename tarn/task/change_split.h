@@ -29,14 +29,14 @@ struct ChangeSplitOptions {
   const LandedBatch* landed = nullptr;
   lakehouse::Mode mode = lakehouse::Mode::kMerge;
   std::shared_ptr<arrow::Schema> table;  // User columns of the table, in its order and types.
-  std::string task;                      // For dead letters.
 };
 
 struct ChangeSplit {
   lakehouse::ChangeBatch changes;
-  int64_t truncates = 0;                      // Of the source's table: no rows of ours.
-  int64_t filtered = 0;                       // Updates that neither image of which `where` wants.
-  std::vector<landing::DeadLetter> rejected;  // Rows whose source left values out.
+  int64_t truncates = 0;  // Of the source's table: no rows of ours.
+  int64_t filtered = 0;   // Updates that neither image of which `where` wants.
+  /// Rows whose source left values out, without their landed row: ReadLanded fills it in.
+  std::vector<transform::RejectedRow> rejected;
 };
 
 /// Rows must come in the order of tarn_row; the image before an update stands behind it.
@@ -45,7 +45,7 @@ struct ChangeSplit {
 /// not fit the table.
 Result<ChangeSplit> SplitChanges(const ChangeSplitOptions& options, const arrow::RecordBatch& good);
 
-/// The dead letter of a row that the mapping rejected.
+/// The dead letter of a row that the mapping or SplitChanges rejected, after ReadLanded.
 landing::DeadLetter MakeDeadLetter(const transform::RejectedRow& row, const std::string& task);
 
 }  // namespace tarn::task

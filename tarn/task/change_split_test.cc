@@ -38,8 +38,7 @@ class ChangeSplitTest : public ::testing::Test {
                 .mode = lakehouse::Mode::kMerge,
                 .table = arrow::schema({arrow::field("id", arrow::int64()),
                                         arrow::field("v", arrow::utf8()),
-                                        arrow::field("later", arrow::int32())}),
-                .task = "t"};
+                                        arrow::field("later", arrow::int32())})};
   }
 
   static std::vector<int64_t> Ids(const ChangeSplit& split) {
@@ -90,11 +89,15 @@ TEST_F(ChangeSplitTest, AnImageBeforeWithTheSameKeyChangesNothing) {
 
 TEST_F(ChangeSplitTest, RowsThatLackValuesAreDeadLetters) {
   ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Good(R"([
-    [1, null, 0, false, false, "U", 10, "[\"v\"]"]])")));
+    [1, null, 3, false, false, "U", 10, "[\"v\"]"],
+    [2, "b", 4, false, false, "U", 10, null],
+    [null, "a", 4, true, false, "U", 10, null]])")));
   EXPECT_EQ(split.changes.rows->num_rows(), 0);
-  ASSERT_EQ(split.rejected.size(), 1U);
-  EXPECT_EQ(split.rejected[0].error_code, "partial_without_base");
-  EXPECT_NE(split.rejected[0].raw.find("\"id\":1"), std::string::npos);
+  ASSERT_EQ(split.rejected.size(), 2U);
+  EXPECT_EQ(split.rejected[0].row, 3);
+  EXPECT_EQ(split.rejected[0].code, "partial_without_base");
+  EXPECT_EQ(split.rejected[1].row, 4);
+  EXPECT_EQ(split.rejected[1].code, transform::kNullKey);
 }
 
 TEST_F(ChangeSplitTest, AnUpdateThatLeavesTheFilterDeletesUnlessItNeverWasThere) {

@@ -26,6 +26,14 @@ TaskTotals TotalsOf(const landing::LandingProgress& progress) {
   return totals;
 }
 
+// Names of counts of one expectation.
+std::string WarnedName(const std::string& expectation) {
+  return "expect." + expectation + ".warned";
+}
+std::string UncheckedName(const std::string& expectation) {
+  return "expect." + expectation + ".null_checks";
+}
+
 TaskTotals TotalsOf(const TransformCounts& counts) {
   TaskTotals totals{.rows_in = counts.rows_in,
                     .rows_out = counts.rows_out,
@@ -37,6 +45,12 @@ TaskTotals TotalsOf(const TransformCounts& counts) {
   totals.counts["null_casts"] = counts.null_casts;
   totals.counts["truncates"] = counts.truncates;
   totals.counts["applies"] = counts.applies;
+  for (const auto& [name, count] : counts.warned) {
+    totals.counts[WarnedName(name)] = count;
+  }
+  for (const auto& [name, count] : counts.unchecked) {
+    totals.counts[UncheckedName(name)] = count;
+  }
   return totals;
 }
 
@@ -51,7 +65,7 @@ int64_t EstimateRows(uint64_t bytes, const TaskTotals& totals) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::min(rows, 9e18)));
 }
 
-int64_t CountOf(const TaskTotals& totals, const char* name) {
+int64_t CountOf(const TaskTotals& totals, const std::string& name) {
   const auto found = totals.counts.find(name);
   return found == totals.counts.end() ? 0 : found->second;
 }
@@ -141,6 +155,11 @@ void TaskReporter::Report(const TransformProgress& progress, std::optional<Times
   }
   if (CountOf(totals, "applies") > CountOf(attempt_, "applies")) {
     status_.last_apply = now;
+  }
+  for (const auto& [name, count] : progress.counts.warned) {
+    if (count > CountOf(attempt_, WarnedName(name))) {
+      status_.Warn({.code = "expectation_failed", .object = name, .at = now});
+    }
   }
   attempt_ = totals;
   status_.unapplied = progress.unapplied;

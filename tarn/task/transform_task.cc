@@ -233,6 +233,10 @@ Result<std::shared_ptr<arrow::RecordBatch>> TransformTask::State::TakeOutcome(
   progress.counts.null_casts += outcome.counts.null_casts;
   for (const auto& [name, count] : outcome.counts.null_checks) {
     progress.counts.null_checks += count;
+    progress.counts.unchecked[name] += count;
+  }
+  for (const auto& [name, count] : outcome.counts.warnings) {
+    progress.counts.warned[name] += count;
   }
   return outcome.good;
 }
@@ -244,23 +248,24 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
   const ChangeSplitOptions split_options{.mapping = &mapping,
                                          .landed = &batch,
                                          .mode = spec.table.mode,
-                                         .table = std::make_shared<arrow::Schema>(users),
-                                         .task = spec.name};
+                                         .table = std::make_shared<arrow::Schema>(users)};
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(mapping.sql));
   std::vector<transform::RejectedRow> rejected;
   const auto write = [&](const arrow::RecordBatch& good) -> Status {
     TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(split_options, good));
-    std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(letters));
+    std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(rejected));
     progress.counts.truncates += split.truncates;
     progress.counts.filtered += split.filtered;
     return split.changes.rows->num_rows() > 0 ? writer.Write(split.changes) : Status::Ok();
   };
+  transform::InputRowCount seen;
   std::shared_ptr<arrow::RecordBatch> carried;  // The last row: its before image may come next.
   while (true) {
     TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> mapped, stream->Next());
     if (mapped == nullptr) {
       break;
     }
+    seen.Add(mapping, *mapped);
     TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::RecordBatch> good,
                           TakeOutcome(mapping, *mapped, rejected));
     if (good == nullptr || good->num_rows() == 0) {
@@ -281,11 +286,17 @@ Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const La
     TARN_RETURN_IF_ERROR(write(*good->Slice(0, good->num_rows() - 1)));
   }
   stream.reset();  // The second look needs the session.
+  if (carried != nullptr) {
+    TARN_RETURN_IF_ERROR(write(*carried));
+  }
+  if (!mapping.spec.where.empty()) {
+    progress.counts.filtered += batch.rows - seen.rows();
+  }
   TARN_RETURN_IF_ERROR(transform::ReadLanded(*session, rejected));
   for (const transform::RejectedRow& row : rejected) {
     letters.push_back(MakeDeadLetter(row, spec.name));
   }
-  return carried == nullptr ? Status::Ok() : write(*carried);
+  return Status::Ok();
 }
 
 // False, and nothing written, when the rows need the mapping's statement.
@@ -306,8 +317,7 @@ Result<bool> TransformTask::State::AppendDirectly(const CompiledMapping& mapping
   const ChangeSplitOptions split_options{.mapping = &mapping,
                                          .landed = &batch,
                                          .mode = spec.table.mode,
-                                         .table = std::make_shared<arrow::Schema>(users),
-                                         .task = spec.name};
+                                         .table = std::make_shared<arrow::Schema>(users)};
   while (true) {
     if (cancelled.load()) {
       return Status(ErrorCode::kCancelled, "transform " + spec.name + " was stopped");
@@ -475,6 +485,7 @@ Result<std::unique_ptr<TransformTask>> TransformTask::Open(pipeline::TransformSp
   TARN_ASSIGN_OR_RETURN(
       state->table,
       lakehouse::TargetTable::Open(state->spec.table, std::move(place), state->deps.catalog));
+  TARN_RETURN_IF_ERROR(state->table->RenewViews(state->deps.fence));
   return std::unique_ptr<TransformTask>(new TransformTask(std::move(state)));
 }
 

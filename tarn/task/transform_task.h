@@ -48,6 +48,8 @@ struct TransformCounts {
   int64_t filtered = 0;  // By where, expectations and empty arrays.
   int64_t null_casts = 0;
   int64_t null_checks = 0;
+  std::map<std::string, int64_t> warned{};     // Expectation -> rows that failed it and went on.
+  std::map<std::string, int64_t> unchecked{};  // Expectation -> rows whose check was NULL.
   int64_t noop_deletes = 0;
   int64_t truncates = 0;  // Of a source's table, which are not applied.
   int64_t applies = 0;

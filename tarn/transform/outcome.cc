@@ -204,6 +204,16 @@ Status ReadLanded(engine::Session& session, std::vector<RejectedRow>& rows) {
   return Status::Ok();
 }
 
+void InputRowCount::Add(const CompiledMapping& mapping, const arrow::RecordBatch& batch) {
+  const auto& rows = static_cast<const arrow::Int64Array&>(*batch.column(mapping.layout().row()));
+  for (int64_t row = 0; row < rows.length(); ++row) {
+    if (rows.Value(row) != newest_) {
+      newest_ = rows.Value(row);
+      ++rows_;
+    }
+  }
+}
+
 void AddCounts(const OutcomeCounts& more, OutcomeCounts& total) {
   total.good += more.good;
   total.rejected += more.rejected;

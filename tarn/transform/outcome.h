@@ -68,6 +68,18 @@ Result<MappedBatch> SplitOutcome(const CompiledMapping& mapping, const arrow::Re
 /// Errors: kInternal when the relation no longer has one of the rows.
 Status ReadLanded(engine::Session& session, std::vector<RejectedRow>& rows);
 
+/// Counts the input rows that a result has rows of: the others `where` left out. Batches in order;
+/// several rows, also in two batches, may come of one.
+class InputRowCount {
+ public:
+  void Add(const CompiledMapping& mapping, const arrow::RecordBatch& batch);
+  [[nodiscard]] int64_t rows() const { return rows_; }
+
+ private:
+  int64_t rows_ = 0;
+  int64_t newest_ = -1;
+};
+
 /// Adds the counts of another batch.
 void AddCounts(const OutcomeCounts& more, OutcomeCounts& total);
 

@@ -66,6 +66,19 @@ TEST(OutcomeTest, AStopNamesTheRow) {
       FailsWith(ErrorCode::kFailedPrecondition, "expect.e: the check is false for input row 7"));
 }
 
+TEST(OutcomeTest, InputRowsCountOnceHoweverManyRowsComeOfThem) {
+  const CompiledMapping mapping = SmallMapping();
+  InputRowCount count;
+  count.Add(mapping, *Rows(mapping, R"([
+        [1, 0, 0, false, null, null, 0, 0, 0, false, null],
+        [1, 0, 1, false, null, null, 0, 0, 0, false, null],
+        [1, 2, 0, false, "cast_failed", "why", 0, 0, 0, false, null]])"));
+  count.Add(mapping, *Rows(mapping, R"([
+        [1, 2, 0, true, null, null, 0, 0, 0, false, null],
+        [1, 5, 0, false, null, null, 0, 0, 0, false, null]])"));
+  EXPECT_EQ(count.rows(), 3);
+}
+
 TEST(OutcomeTest, CountsAddUp) {
   OutcomeCounts total = {.good = 1, .warnings = {{"a", 1}}};
   AddCounts({.good = 2, .rejected = 3, .warnings = {{"a", 1}, {"b", 2}}}, total);

@@ -1,0 +1,53 @@
+#include "tarn/task/task_reporter.h"
+
+#include "test/support/matchers.h"
+#include "test/support/metastore_fixture.h"
+
+namespace tarn::task {
+namespace {
+
+class TaskReporterTest : public MetastoreFixture {
+ protected:
+  Result<TaskStatus> ReadOne() {
+    return In<TaskStatus>([](metastore::SqlTransaction& sql) -> Result<TaskStatus> {
+      TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> all, ReadTaskStatuses(sql, "p"));
+      return all.size() == 1 ? Result<TaskStatus>(all.front()) : Status::Internal("not one");
+    });
+  }
+};
+
+TEST_F(TaskReporterTest, ExpectationsThatOnlyWarnAreSeenByName) {
+  OpenWith({Migrations()});
+  const pipeline::Variables variables;
+  TaskReporter reporter("p", "t", TaskKind::kTransform, {*database_, clock_, variables});
+  TransformProgress progress;
+  progress.caught_up = true;
+  progress.counts.rows_in = 5;
+  progress.counts.filtered = 1;
+  progress.counts.null_checks = 3;
+  progress.counts.warned = {{"small", 2}, {"never", 0}};
+  progress.counts.unchecked = {{"small", 3}};
+  reporter.Report(progress, std::nullopt);
+  const Timestamp first = clock_.Now();
+  ASSERT_OK_AND_ASSIGN(TaskStatus status, ReadOne());
+  EXPECT_EQ(status.totals.counts["expect.small.warned"], 2);
+  EXPECT_EQ(status.totals.counts["expect.small.null_checks"], 3);
+  EXPECT_EQ(status.totals.counts["null_checks"], 3);
+  EXPECT_EQ(status.totals.filtered, 1);
+  ASSERT_EQ(status.warnings.size(), 1U);
+  EXPECT_EQ(status.warnings[0], (TaskWarning{"expectation_failed", "small", first}));
+  // Only rows that are new warn again.
+  clock_.Advance(std::chrono::seconds(1));
+  reporter.Report(progress, std::nullopt);
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.warnings[0].at, first);
+  progress.counts.warned["small"] = 3;
+  reporter.Report(progress, std::nullopt);
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  ASSERT_EQ(status.warnings.size(), 1U);
+  EXPECT_EQ(status.warnings[0].at, clock_.Now());
+  EXPECT_EQ(status.totals.counts["expect.small.warned"], 3);
+}
+
+}  // namespace
+}  // namespace tarn::task
