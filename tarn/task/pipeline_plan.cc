@@ -71,8 +71,9 @@ void Planner::PlanTransform(const pipeline::TransformSpec& transform) {
     change.effect = "holds for future rows only; task recreate evaluates all again";
   }
   const Status target = project ? CheckTarget(deps, *project, transform) : Status::Ok();
+  const bool names_recreate = target.message().find("task recreate") != std::string::npos;
   const Status remade =
-      target.code() == ErrorCode::kFailedPrecondition
+      target.code() == ErrorCode::kFailedPrecondition && !names_recreate
           ? Status::FailedPrecondition(
                 fmt::format("{}, or `tarn task recreate {}`", target.message(), change.object))
           : target;

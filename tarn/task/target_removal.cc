@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tarn/lakehouse/table_making.h"
 #include "tarn/tree/tree.h"
 
 namespace tarn::task {
@@ -45,9 +46,16 @@ Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, c
   }
   tree::Tree& tree = catalog.deps().tree;
   TARN_RETURN_IF_ERROR(Remove(sql, tree, internal->rid, by));
-  for (const std::string& name : {table.name, table.history_name(), table.applied_name()}) {
-    TARN_ASSIGN_OR_RETURN(const std::optional<catalog::CatalogObject> object,
-                          find(table.external_schema, name));
+  // The views are where the table was made to have them, which may not be what the file says now.
+  const auto made = [&](std::string_view property, const std::string& otherwise) {
+    const auto found = metadata->properties.find(std::string(property));
+    return found == metadata->properties.end() ? otherwise : found->second;
+  };
+  const std::string schema = made(lakehouse::kSchemaProperty, table.external_schema);
+  const std::string history =
+      table.name + made(lakehouse::kHistorySuffixProperty, table.history_suffix);
+  for (const std::string& name : {table.name, history, table.applied_name()}) {
+    TARN_ASSIGN_OR_RETURN(const std::optional<catalog::CatalogObject> object, find(schema, name));
     if (object && object->writers == catalog::Writers::kProduct) {
       TARN_RETURN_IF_ERROR(Remove(sql, tree, object->rid, by));
     }
