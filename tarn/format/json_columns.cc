@@ -12,7 +12,18 @@ namespace tarn::format {
 
 namespace {
 
-constexpr std::string_view kHeaderPrefix = "hdr__";
+// Names that begin so, in any case, are those of header columns and of the transform's own.
+constexpr std::string_view kReservedPrefixes[] = {"hdr__", "tarn_", "tarn:"};
+
+bool IsReserved(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::any_of(std::begin(kReservedPrefixes), std::end(kReservedPrefixes),
+                     [&](std::string_view prefix) {
+                       return name.size() >= prefix.size() &&
+                              std::equal(prefix.begin(), prefix.end(), name.begin(),
+                                         [&](char a, char b) { return a == lower(b); });
+                     });
+}
 
 bool IsNested(ColumnKind kind) {
   return kind == ColumnKind::kStruct || kind == ColumnKind::kList || kind == ColumnKind::kMap;
@@ -127,7 +138,7 @@ ColumnNode* JsonColumns::Rows::Column(size_t& hint, std::string_view name) {
     return root.spellings[found->second].node;
   }
   std::string column_name(name);
-  if (name.starts_with(kHeaderPrefix)) {
+  if (IsReserved(name)) {
     column_name.insert(0, 1, '_');
     ++context.counters.renamed_columns;
   } else if (name.empty()) {

@@ -40,7 +40,7 @@ struct JsonColumnsOptions {
 /// How often the rules about names and values were needed, since Make.
 struct JsonCounters {
   uint64_t repeated_members = 0;  // Names met twice in one object, also those equal but for case.
-  uint64_t renamed_columns = 0;   // Names met that start with hdr__ and became _hdr__….
+  uint64_t renamed_columns = 0;   // Names met that start with hdr__ or tarn_ and got a _ in front.
   uint64_t ignored_members = 0;   // Members that a declared struct does not have.
   uint64_t nulled_values = 0;     // Infinite or out-of-range dates and timestamps made NULL.
   friend bool operator==(const JsonCounters&, const JsonCounters&) = default;

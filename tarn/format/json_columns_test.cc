@@ -214,6 +214,14 @@ TEST_F(JsonColumnsTest, TheLastOfRepeatedMembersWins) {
   EXPECT_EQ(columns_->counters().repeated_members, 3U);
 }
 
+TEST_F(JsonColumnsTest, ReservedNamesAreRenamedInAnyCase) {
+  ASSERT_TRUE(Add(R"({"tarn_row":1,"HDR__y":2,"Tarn_Z":3,"tarn:q":4,"tarn":5,"hdr_":6})").ok());
+  Finish();
+  EXPECT_THAT(Names(), ElementsAre("_tarn_row", "_HDR__y", "_Tarn_Z", "_tarn:q", "tarn", "hdr_"));
+  EXPECT_EQ(Show("_HDR__y"), "int64: 2");
+  EXPECT_EQ(columns_->counters().renamed_columns, 4U);
+}
+
 TEST_F(JsonColumnsTest, HeaderNamesAreRenamed) {
   ASSERT_TRUE(Add(R"({"hdr__x":1,"a":2,"":3})").ok());
   ASSERT_TRUE(Add(R"({"hdr__x":4})").ok());
