@@ -25,15 +25,15 @@ std::shared_ptr<arrow::Schema> Landed() {
        arrow::field("hdr__file_name", arrow::utf8()),
        arrow::field("hdr__cdc_operation", arrow::utf8()),
        arrow::field("hdr__cdc_timestamp", kInstant), arrow::field("hdr__cdc_before", arrow::utf8()),
-       arrow::field("hdr__event_timestamp", kInstant)});
+       arrow::field("hdr__event_timestamp", kInstant), arrow::field("title", arrow::utf8())});
 }
 
 std::shared_ptr<arrow::RecordBatch> Rows() {
   return arrow::RecordBatch::FromStructArray(
              arrow::json::ArrayFromJSONString(arrow::struct_(Landed()->fields()), R"([
-    [1, "a", 1.5, 100, ["x", null], "f", "I", 10, null, 7],
-    [2, null, null, null, null, "f", "U", null, null, 8],
-    [3, "ü", -0.0, -1, [], "f", "D", 12, null, 9]])")
+    [1, "a", 1.5, 100, ["x", null], "f", "I", 10, null, 7, "t"],
+    [2, null, null, null, null, "f", "U", null, null, 8, null],
+    [3, "ü", -0.0, -1, [], "f", "D", 12, null, 9, "u"]])")
                  .ValueOrDie())
       .ValueOrDie();
 }
@@ -111,8 +111,8 @@ TEST_F(DirectMappingTest, AnyRuleThatLooksAtValuesNeedsTheStatement) {
   EXPECT_FALSE(IsDirect({.columns = {{"amount", "", "decimal(10,2)"}}, .key = {"id"}}));
   EXPECT_FALSE(
       IsDirect({.columns = {{.name = "name", .expression = "", .hash = true}}, .key = {"id"}}));
-  EXPECT_FALSE(IsDirect({.rename = {{"name", "title"}}, .key = {"id"}}));
-  EXPECT_FALSE(IsDirect({.drop = {"name"}, .rename = {{"hdr__file_name", "name"}}, .key = {"id"}}))
+  EXPECT_FALSE(IsDirect({.rename = {{"name", "label"}}, .key = {"id"}}));
+  EXPECT_FALSE(IsDirect({.drop = {"name"}, .rename = {{"title", "name"}}, .key = {"id"}}))
       << "a landed column of the target's name is another one";
   EXPECT_FALSE(IsDirect({.columns = {{"tag", "tags[]"}}, .key = {"id"}}));
 }
