@@ -204,7 +204,8 @@ Status LandingRows::FinishFile() {
 
 std::optional<source::files::FileResume> LandingRows::Resume() const {
   const std::optional<uint64_t> offset = state_->splitter.ResumeOffset();
-  if (!offset || state_->files.empty()) {
+  // Nothing leads into the middle of a compressed file: it is committed whole.
+  if (!offset || state_->files.empty() || state_->files.back().position.compressed) {
     return std::nullopt;
   }
   const FilePosition& file = state_->files.back().position;

@@ -11,6 +11,7 @@
 #include "tarn/landing/landing_state.h"
 #include "tarn/metastore/faulty_database.h"
 #include "tarn/storage/local_store.h"
+#include "test/support/compressed_text.h"
 #include "test/support/metastore_fixture.h"
 
 namespace tarn::landing {
@@ -217,6 +218,56 @@ TEST_F(LandingTaskTest, TheKeysOfTheSourceAreRemembered) {
   Put("b", change("u", "null"));
   ASSERT_OK(Run());
   EXPECT_EQ(keys(), R"({"t":["id"],"u":[]})");
+}
+
+TEST_F(LandingTaskTest, ACompressedFileIsLandedWholeAndThenRemoved) {
+  spec_.after_load = AfterLoad::kDelete;
+  Put("a", Compress(arrow::Compression::GZIP, Lines(0, 60)) +
+               Compress(arrow::Compression::GZIP, Lines(60, 100)));
+  ASSERT_OK_AND_ASSIGN(const LandingProgress progress, Run());
+  EXPECT_EQ(progress.commits, 1);  // Nothing leads into its middle.
+  EXPECT_EQ(progress.counts.rejected, 0);
+  EXPECT_EQ(Landed(), Expected(100));
+  EXPECT_FALSE(std::filesystem::exists(in() / "a"));
+}
+
+TEST_F(LandingTaskTest, ADamagedFileLeavesNoRowAndIsNotRemoved) {
+  spec_.after_load = AfterLoad::kDelete;
+  const std::string packed = Compress(arrow::Compression::ZSTD, Lines(0, 200'000));
+  // Larger than what is handed over at once, so that rows have to be taken back from files, too.
+  Put("a", packed.substr(0, packed.size() - 10));
+  Put("b", Lines(0, 3));
+  Put("c", "PK\x03\x04 an archive");
+  spec_.files.piece_bytes = 256 << 10;
+  Result<LandingProgress> progress = Run();
+  ASSERT_OK(progress);
+  EXPECT_EQ(Landed(), Expected(3));
+  EXPECT_EQ(progress->counts.rejected, 2);
+  EXPECT_TRUE(std::filesystem::exists(in() / "a"));
+  EXPECT_FALSE(std::filesystem::exists(in() / "b"));
+  EXPECT_TRUE(std::filesystem::exists(in() / "c"));
+  Put("a", packed);
+  std::filesystem::remove(in() / "c");
+  ASSERT_OK(Run());
+  EXPECT_EQ(Landed().size(), 200'003U);
+  EXPECT_FALSE(std::filesystem::exists(in() / "a"));
+}
+
+TEST_F(LandingTaskTest, AFailureInsideACompressedFileLosesAndRepeatsNothing) {
+  const std::string packed = Compress(arrow::Compression::BZ2, Lines(0, 40));
+  Put("a", packed);
+  for (int64_t n = 1;; ++n) {
+    StartOver();
+    faulty_->FailAt(n, metastore::Fault::kBefore);
+    const bool passed = Run().ok();
+    faulty_->FailAt(0, metastore::Fault::kBefore);
+    ASSERT_OK(Run());
+    ASSERT_EQ(Landed(), Expected(40)) << "failure at operation " << n;
+    if (passed) {
+      EXPECT_GT(n, 5);
+      break;
+    }
+  }
 }
 
 TEST_F(LandingTaskTest, AnArrayOfRecordsIsOnePart) {

@@ -50,7 +50,8 @@ struct FilePosition {
   std::string name;  // What hdr__file_name shows: full path of a local file, full key elsewhere.
   FileVersion version;
   std::optional<Timestamp> date;  // From the placeholders of the pattern.
-  uint64_t offset_bytes = 0;      // Of the first byte of the payload.
+  uint64_t offset_bytes = 0;      // Of the first byte of the payload; in the unpacked content.
+  bool compressed = false;        // The payload was unpacked: no FileResume may lie inside.
   int64_t rows_done = 0;          // Rows before the first piece: 0, or those of FileResume.
   uint64_t content_hash = 0;      // XXH3 of the file up to the end of the payload.
   bool replaces = false;          // Loaded before in another version: on_changed is reload.

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "tarn/base/log.h"
+#include "tarn/source/files/decompressor.h"
+#include "tarn/source/files/file_form.h"
 #include "tarn/storage/local_store.h"
 #include "tarn/storage/object_key.h"
 
@@ -12,6 +16,7 @@ namespace tarn::source::files {
 namespace {
 
 constexpr size_t kListPageSize = 10'000;
+constexpr uint64_t kPackedBytes = 64ULL << 10;  // Read at once of a compressed file.
 
 FileVersion VersionOf(const storage::ObjectMeta& meta) {
   return {.etag = meta.etag, .size_bytes = meta.size_bytes, .modified = meta.modified};
@@ -69,9 +74,47 @@ Result<SourceStore> OpenStore(std::string_view uri, const storage::LocalStoreOpt
 struct FilesSource::Reading {
   std::unique_ptr<storage::ObjectReader> reader;
   Xxh3Stream hash;
-  uint64_t offset_bytes = 0;
+  uint64_t offset_bytes = 0;  // Read of the file.
   int64_t rows_done = 0;
+  std::unique_ptr<Decompressor> decompressor;  // Null: the file is plain.
+  uint64_t unpacked_bytes = 0;                 // Handed over of a compressed file.
+  std::string unpacked_head;                   // Its first kFormBytes, for CheckUnpacked.
+
+  Status Recognise();
+  [[nodiscard]] Status CheckUnpacked() const;
 };
+
+// Reads the first bytes. Errors: kUnimplemented when the file is of a form that nothing reads.
+Status FilesSource::Reading::Recognise() {
+  const storage::ObjectMeta& meta = reader->meta();
+  std::string head(std::min<uint64_t>(kFormBytes, meta.size_bytes), '\0');
+  TARN_ASSIGN_OR_RETURN(const size_t count, reader->ReadAt(0, head.size(), head.data()));
+  head.resize(count);
+  const FileForm form = RecogniseForm(head);
+  if (!form.refused.empty()) {
+    return Status::Unimplemented(
+        fmt::format("{} is {}, which is not available in this version: put the content there plain "
+                    "or packed with gzip, zstd, bzip2 or lz4",
+                    storage::QuoteKey(meta.key), form.refused));
+  }
+  if (form.compression != Compression::kNone) {
+    TARN_ASSIGN_OR_RETURN(decompressor, Decompressor::Make(form.compression));
+  }
+  return Status::Ok();
+}
+
+// What came out of a compressed file must be content, not another packed or columnar file.
+Status FilesSource::Reading::CheckUnpacked() const {
+  const FileForm form = RecogniseForm(unpacked_head);
+  if (form == FileForm{}) {
+    return Status::Ok();
+  }
+  const std::string what = form.refused.empty()
+                               ? fmt::format("packed twice ({})", CompressionName(form.compression))
+                               : std::string(form.refused);
+  return Status::Unimplemented("what was unpacked is " + what +
+                               ", which is not available in this version");
+}
 
 struct FilesSource::Filling {
   const BatchLimits& limits;
@@ -299,11 +342,14 @@ Status FilesSource::Open(Filling& filling) {
   }
   reading_ = std::make_unique<Reading>();
   reading_->reader = std::move(reader);
-  const Status resumed = Resume();
-  if (!resumed.ok()) {
+  Status begun = reading_->Recognise();
+  if (begun.ok()) {
+    begun = Resume();
+  }
+  if (!begun.ok()) {
     reading_.reset();
   }
-  return resumed;
+  return begun;
 }
 
 Status FilesSource::CompareContent(storage::ObjectReader& reader) {
@@ -338,7 +384,8 @@ Status FilesSource::Resume() {
                          ? resume->version.etag == version.etag
                          : resume->version.modified == version.modified);
   TARN_ASSIGN_OR_RETURN(const bool goes_on, same ? Result<bool>(true) : OnlyGrew(*resume));
-  if (goes_on && resume->offset_bytes <= version.size_bytes) {
+  const bool plain = reading_->decompressor == nullptr;
+  if (goes_on && plain && resume->offset_bytes <= version.size_bytes) {
     // The hash is of the whole file, so what is passed over is read, too.
     TARN_RETURN_IF_ERROR(HashPart(*reading_->reader, resume->offset_bytes, reading_->hash));
     reading_->offset_bytes = resume->offset_bytes;
@@ -357,7 +404,10 @@ Status FilesSource::Resume() {
 }
 
 Status FilesSource::ReadPiece(Filling& filling) {
-  Planned& planned = planned_.front();
+  if (reading_->decompressor != nullptr) {
+    return ReadCompressedPiece(filling);
+  }
+  const Planned& planned = planned_.front();
   const uint64_t left = planned.found.version.size_bytes - reading_->offset_bytes;
   std::string payload(std::min({left, options_.piece_bytes, filling.room_bytes}), '\0');
   TARN_ASSIGN_OR_RETURN(
@@ -370,13 +420,70 @@ Status FilesSource::ReadPiece(Filling& filling) {
   }
   payload.resize(count);
   reading_->hash.Update(payload);
+  HandOver(filling, std::move(payload), std::move(end));
+  return Status::Ok();
+}
+
+// The next bytes of a compressed file for its decompressor; 0 when it became shorter.
+Result<size_t> FilesSource::ReadMore() {
+  Reading& reading = *reading_;
+  const uint64_t left = planned_.front().found.version.size_bytes - reading.offset_bytes;
+  std::string packed(std::min<uint64_t>(left, kPackedBytes), '\0');
+  TARN_ASSIGN_OR_RETURN(const size_t count,
+                        reading.reader->ReadAt(reading.offset_bytes, packed.size(), packed.data()));
+  packed.resize(count);
+  reading.hash.Update(packed);
+  reading.offset_bytes += count;
+  reading.decompressor->Feed(std::move(packed));
+  return count;
+}
+
+// Unpacks what it has read before it reads more, so that a failure of the store loses nothing. The
+// end comes as a piece of its own, without payload.
+Status FilesSource::ReadCompressedPiece(Filling& filling) {
+  Reading& reading = *reading_;
+  std::string payload(std::min(options_.piece_bytes, filling.room_bytes), '\0');
+  const std::string key = storage::QuoteKey(planned_.front().found.key);
+  bool is_short = false;
+  for (bool ended = false; !ended;) {
+    TARN_RETURN_IF_ERROR(CheckCancelled());
+    const Result<size_t> unpacked = reading.decompressor->Read(payload.data(), payload.size());
+    if (unpacked.ok() && *unpacked > 0) {
+      payload.resize(*unpacked);
+      const bool had_head = reading.unpacked_head.size() == kFormBytes;
+      reading.unpacked_head.append(payload, 0, kFormBytes - reading.unpacked_head.size());
+      if (!had_head && reading.unpacked_head.size() == kFormBytes) {
+        TARN_RETURN_IF_ERROR(reading.CheckUnpacked().WithContext(key));
+      }
+      HandOver(filling, std::move(payload), std::nullopt);
+      return Status::Ok();
+    }
+    ended = !unpacked.ok() || reading.offset_bytes == planned_.front().found.version.size_bytes;
+    if (!ended) {
+      TARN_ASSIGN_OR_RETURN(const size_t more, ReadMore());
+      is_short = ended = more == 0;
+    }
+  }
+  TARN_ASSIGN_OR_RETURN(FileEnd end, EndOfRead(is_short));
+  // What looks damaged may be half of a file that somebody is writing.
+  if (end.outcome == FileOutcome::kLoaded) {
+    TARN_RETURN_IF_ERROR(reading.decompressor->Finish().WithContext(key));
+    TARN_RETURN_IF_ERROR(reading.CheckUnpacked().WithContext(key));
+  }
+  HandOver(filling, {}, std::move(end));
+  return Status::Ok();
+}
+
+// Puts a piece of the first planned file into the batch; with `end` the file is done.
+void FilesSource::HandOver(Filling& filling, std::string payload, std::optional<FileEnd> end) {
+  const Planned& planned = planned_.front();
   if (end && end->outcome == FileOutcome::kLoaded) {
     end->content_hash = reading_->hash.Digest();
   }
   FilePosition position = PositionOf(planned);
   position.content_hash = reading_->hash.Digest();
-  reading_->offset_bytes += count;
-  filling.room_bytes -= count;
+  (position.compressed ? reading_->unpacked_bytes : reading_->offset_bytes) += payload.size();
+  filling.room_bytes -= payload.size();
   const Timestamp time = planned.found.version.modified;
   if (end) {
     position.end = std::move(end);
@@ -387,7 +494,6 @@ Status FilesSource::ReadPiece(Filling& filling) {
     planned_.pop_front();
   }
   filling.batch.items.push_back({std::move(payload), std::move(position), time});
-  return Status::Ok();
 }
 
 // Whether the file is still what it was when it was opened.
@@ -445,11 +551,14 @@ void FilesSource::EndFile(Filling& filling, FileEnd end) {
 }
 
 FilePosition FilesSource::PositionOf(const Planned& planned) const {
+  const bool compressed = reading_ && reading_->decompressor != nullptr;
+  const uint64_t plain_offset = reading_ ? reading_->offset_bytes : 0;
   return {.key = planned.found.key,
           .name = options_.name_prefix + planned.found.key,
           .version = planned.found.version,
           .date = DateOf(planned.found),
-          .offset_bytes = reading_ ? reading_->offset_bytes : 0,
+          .offset_bytes = compressed ? reading_->unpacked_bytes : plain_offset,
+          .compressed = compressed,
           .rows_done = reading_ ? reading_->rows_done : 0,
           .replaces = planned.decision.action == FileAction::kReload,
           .end = std::nullopt};

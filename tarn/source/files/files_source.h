@@ -2,6 +2,10 @@
 //
 // Every poll lists what ListingPlan says, asks DecideFile about each file that matches, and streams
 // those to load in pieces. Memory holds the names of one poll and one piece, never a file.
+//
+// A file that begins like gzip, zstd, bzip2 or lz4 is handed over unpacked. One that is damaged or
+// cut short, and one that begins like an archive or a columnar file, ends as kUnreadable: nothing
+// of it counts and nobody removes it.
 #pragma once
 
 #include <atomic>
@@ -103,6 +107,9 @@ class FilesSource final : public Source {
   Status Resume();
   Result<bool> OnlyGrew(const FileResume& resume);
   Status ReadPiece(Filling& filling);
+  Status ReadCompressedPiece(Filling& filling);
+  Result<size_t> ReadMore();
+  void HandOver(Filling& filling, std::string payload, std::optional<FileEnd> end);
   Result<FileEnd> EndOfRead(bool is_short) const;
   Status HashPart(storage::ObjectReader& reader, uint64_t size_bytes, Xxh3Stream& hash);
   void EndFile(Filling& filling, FileEnd end);

@@ -7,6 +7,7 @@
 #include "tarn/storage/faulty_store.h"
 #include "tarn/storage/memory_store.h"
 #include "test/support/child_process.h"
+#include "test/support/compressed_text.h"
 #include "test/support/matchers.h"
 #include "test/support/temporary_directory.h"
 
@@ -322,6 +323,131 @@ TEST_F(FilesSourceTest, AFileThatCannotBeReadIsRejectedAndTheOthersGoOn) {
                 .code = ErrorCode::kPermissionDenied,
                 .only = storage::StoreOperation::kOpenReader});
   EXPECT_THAT(Poll(*Open(&faulty)), ElementsAre(Pair("a", "!unreadable"), Pair("b", "b")));
+}
+
+TEST_F(FilesSourceTest, CompressedFilesAreUnpackedWhateverTheirName) {
+  std::string text;
+  for (int i = 0; i < 500; ++i) {
+    text += "{\"id\": " + std::to_string(i) + "}\n";
+  }
+  Put("a.json", Compress(arrow::Compression::GZIP, text));
+  Put("b", Compress(arrow::Compression::GZIP, "one\n") + Compress(arrow::Compression::GZIP, "two"));
+  Put("c.gz", "plain");
+  Put("d", Compress(arrow::Compression::ZSTD, text));
+  Put("e", Compress(arrow::Compression::BZ2, text));
+  Put("f", Compress(arrow::Compression::LZ4_FRAME, text));
+  Put("g", Compress(arrow::Compression::GZIP, "padded") + std::string(512, '\0'));
+  Put("h", Compress(arrow::Compression::GZIP, ""));
+  const auto source = Open();
+  EXPECT_THAT(Poll(*source), ElementsAre(Pair("a.json", text), Pair("b", "one\ntwo"),
+                                         Pair("c.gz", "plain"), Pair("d", text), Pair("e", text),
+                                         Pair("f", text), Pair("g", "padded"), Pair("h", "")));
+  EXPECT_EQ(ledger_.Find("b")->outcome, FileOutcome::kLoaded);
+  EXPECT_EQ(ledger_.Find("e")->content_hash, Xxh3(Compress(arrow::Compression::BZ2, text)));
+  EXPECT_THAT(Poll(*source), IsEmpty());
+}
+
+TEST_F(FilesSourceTest, PositionsOfACompressedFileCountUnpackedBytes) {
+  const std::string packed = Compress(arrow::Compression::ZSTD, "0123456789");
+  Put("x", packed);
+  const auto source = Open();
+  ASSERT_OK_AND_ASSIGN(const SourceBatch batch, source->Next({}));
+  std::vector<uint64_t> offsets;
+  for (size_t i = 0; i + 1 < batch.items.size(); ++i) {
+    const auto& position = std::get<FilePosition>(batch.items[i].position);
+    EXPECT_TRUE(position.compressed);
+    EXPECT_EQ(position.version.size_bytes, packed.size());
+    offsets.push_back(position.offset_bytes);
+  }
+  EXPECT_THAT(offsets, ElementsAre(0u, 4u, 8u, 10u));  // The end is a piece of its own.
+}
+
+TEST_F(FilesSourceTest, DamagedAndRefusedFilesAreUnreadableAndNamed) {
+  const std::string zstd = Compress(arrow::Compression::ZSTD, std::string(900, 'x') + "end");
+  const std::string gzip = Compress(arrow::Compression::GZIP, "{}");
+  Put("cut", zstd.substr(0, zstd.size() - 10));
+  Put("header", gzip.substr(0, 10));
+  Put("parquet", "PAR1....PAR1");
+  Put("tail", gzip + "more");
+  Put("twice", Compress(arrow::Compression::GZIP, gzip));
+  Put("zip", "PK\x03\x04 and so on");
+  const auto source = Open();
+  std::map<std::string, std::string> messages;
+  for (bool more = true; more;) {
+    ASSERT_OK_AND_ASSIGN(const SourceBatch batch, source->Next(limits_));
+    for (const SourceItem& item : batch.items) {
+      const auto* position = std::get_if<FilePosition>(&item.position);
+      if (position != nullptr && position->end) {
+        EXPECT_EQ(position->end->outcome, FileOutcome::kUnreadable) << position->key;
+        messages[position->key] = position->end->message;
+        Record(ledger_, *position);
+      }
+    }
+    more = !batch.caught_up;
+  }
+  using ::testing::AllOf;
+  using ::testing::HasSubstr;
+  EXPECT_THAT(messages,
+              ElementsAre(Pair("cut", AllOf(HasSubstr("\"cut\""), HasSubstr("ends inside"))),
+                          Pair("header", AllOf(HasSubstr("\"header\""), HasSubstr("ends inside"))),
+                          Pair("parquet", HasSubstr("\"parquet\" is a Parquet file")),
+                          Pair("tail", AllOf(HasSubstr("\"tail\""), HasSubstr("damaged"))),
+                          Pair("twice", AllOf(HasSubstr("\"twice\""), HasSubstr("packed twice"))),
+                          Pair("zip", HasSubstr("\"zip\" is a zip archive"))));
+  EXPECT_THAT(Poll(*source), IsEmpty());
+  Put("cut", zstd);
+  EXPECT_THAT(Poll(*source), ElementsAre(Pair("cut", std::string(900, 'x') + "end")));
+}
+
+TEST_F(FilesSourceTest, HalfOfACompressedFileIsReadAgainWhenTheRestCame) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) {
+    text += std::to_string(i * 7919) + "\n";
+  }
+  const std::string packed = Compress(arrow::Compression::GZIP, text);
+  options_.piece_bytes = 1 << 20;
+  limits_.bytes_max = 1000;
+  Put("a", packed.substr(0, packed.size() / 2));
+  const auto source = Open();
+  ASSERT_OK(source->Next(limits_));
+  Put("a", packed);
+  EXPECT_THAT(Poll(*source), ElementsAre(Pair("a", "!changed_while_read")));
+  EXPECT_TRUE((Poll(*source) == std::vector<std::pair<std::string, std::string>>{{"a", text}}));
+}
+
+TEST_F(FilesSourceTest, AFailureInsideACompressedFileLosesAndRepeatsNothing) {
+  std::string text;
+  for (uint64_t i = 1, x = 1; i < 20'000; ++i) {
+    x = x * 6364136223846793005ULL + 1442695040888963407ULL;  // Hardly to be packed.
+    text += std::to_string(x) + "\n";
+  }
+  Put("a", Compress(arrow::Compression::LZ4_FRAME, text));
+  ASSERT_GT(store_.Head("a")->size_bytes, 150'000u);  // More than two reads.
+  options_.piece_bytes = 10'000;
+  limits_.bytes_max = 50'000;
+  for (int64_t n = 1;; ++n) {
+    ledger_ = {};
+    storage::FaultyStore faulty(store_, {.fail_at = n});
+    const auto source = Open(&faulty);
+    std::vector<std::pair<std::string, std::string>> files;
+    for (bool more = true; more;) {
+      const Result<SourceBatch> batch = source->Next(limits_);
+      if (!batch.ok()) {
+        EXPECT_THAT(batch, Fails(ErrorCode::kUnavailable));
+        continue;
+      }
+      for (const SourceItem& item : batch->items) {
+        Take(item, /*commit=*/true, files);
+      }
+      more = !batch->caught_up;
+    }
+    ASSERT_EQ(files.size(), 1u) << n;
+    EXPECT_TRUE(files[0].second == text) << n;
+    if (!faulty.failed()) {
+      EXPECT_GT(n, 6);
+      break;
+    }
+  }
 }
 
 TEST_F(FilesSourceTest, PollsAreCutAtTheirLimitAndTheNextGoesOn) {
