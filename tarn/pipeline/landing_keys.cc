@@ -1,5 +1,8 @@
 #include "tarn/pipeline/landing_keys.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include <fmt/format.h>
 
 #include "tarn/format/field_type.h"
@@ -13,6 +16,21 @@ using landing::LandingSpec;
 std::chrono::milliseconds Millis(std::optional<std::chrono::microseconds> duration,
                                  std::chrono::milliseconds otherwise) {
   return duration ? std::chrono::duration_cast<std::chrono::milliseconds>(*duration) : otherwise;
+}
+
+// What landing itself and the transform call their columns.
+bool IsReserved(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name.starts_with("hdr__") || name.starts_with("tarn_") || name.starts_with("tarn:");
+}
+
+int64_t SizeOfOneOrMore(YamlReader& keys, std::string_view key, int64_t otherwise) {
+  const int64_t bytes = keys.Size(key, otherwise);
+  if (bytes < 1) {
+    keys.Complain(key, "must be at least 1 byte");
+  }
+  return bytes;
 }
 
 void ReadFiles(YamlReader& keys, LandingSpec& spec) {
@@ -45,7 +63,7 @@ void ReadFiles(YamlReader& keys, LandingSpec& spec) {
   } else if (!spec.move_to.empty()) {
     spec.after_load = landing::AfterLoad::kMove;
   }
-  spec.poll = Millis(keys.Duration("poll", std::chrono::seconds(5)), spec.poll);
+  spec.poll = keys.Period("poll", spec.poll);
 }
 
 void ReadContent(YamlReader content, LandingSpec& spec) {
@@ -80,7 +98,11 @@ void ReadContent(YamlReader content, LandingSpec& spec) {
 void ReadDeclared(YamlReader columns, LandingSpec& spec) {
   for (const std::string& name : columns.Keys()) {
     const Result<format::FieldType> type = format::ParseTypeName(columns.Text(name));
-    if (type.ok()) {
+    if (IsReserved(name)) {
+      columns.Complain(name,
+                       "names that begin with hdr__ or tarn_ are reserved: such a member is "
+                       "landed with a _ in front");
+    } else if (type.ok()) {
       spec.columns.declared.push_back({.name = name, .type = *type});
     } else {
       columns.Complain(name, type.status().message());
@@ -89,13 +111,9 @@ void ReadDeclared(YamlReader columns, LandingSpec& spec) {
 }
 
 void ReadCommit(YamlReader commit, LandingSpec& spec) {
-  spec.commit.rows = commit.Integer("rows", spec.commit.rows);
-  spec.commit.bytes = commit.Size("bytes", spec.commit.bytes);
-  spec.commit.interval =
-      Millis(commit.Duration("interval", spec.commit.interval), spec.commit.interval);
-  if (spec.commit.rows < 1 || spec.commit.bytes < 1) {
-    commit.Complain("", "rows and bytes must be at least 1");
-  }
+  spec.commit.rows = commit.Count("rows", 1, spec.commit.rows);
+  spec.commit.bytes = SizeOfOneOrMore(commit, "bytes", spec.commit.bytes);
+  spec.commit.interval = commit.Period("interval", spec.commit.interval);
   commit.Finish();
 }
 
@@ -132,7 +150,7 @@ LandingSpec ReadLanding(const std::string& name, YamlReader& keys,
     keys.Complain("source", fmt::format("there is no source {} under sources:", source));
   }
   ReadFiles(keys, spec);
-  spec.record_bytes_max = static_cast<uint64_t>(keys.Size("max_record", 16LL << 20));
+  spec.record_bytes_max = static_cast<uint64_t>(SizeOfOneOrMore(keys, "max_record", 16LL << 20));
   ReadContent(keys.Child("content"), spec);
   ReadDeclared(keys.Child("columns"), spec);
   ReadCommit(keys.Child("commit"), spec);

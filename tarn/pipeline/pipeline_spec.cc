@@ -39,6 +39,25 @@ void CheckClashes(YamlReader& document, const PipelineSpec& pipeline) {
   }
 }
 
+// Without the image before it, a change of the key leaves the row of the old key where it is.
+void CheckBeforeImages(YamlReader& document, const PipelineSpec& pipeline) {
+  YamlReader landings = document.Child("landing");
+  for (const TransformSpec& task : pipeline.transforms) {
+    for (const std::string& from : task.from) {
+      const landing::LandingSpec* landing = pipeline.FindLanding(from);
+      if (landing != nullptr && task.mapping.mode == transform::Mode::kMerge &&
+          landing->envelope == landing::Envelope::kDebezium &&
+          landing->cdc_before == landing::CdcBefore::kOff) {
+        landings.Child(from).Child("content").Complain(
+            "cdc_before",
+            fmt::format("off cannot be read by transform.{} in mode merge, which needs the image "
+                        "before a change to see that its key changed: use key or full",
+                        task.name));
+      }
+    }
+  }
+}
+
 void ReadTransforms(YamlReader& document, PipelineSpec& pipeline) {
   YamlReader transforms = document.Child("transform");
   for (const std::string& name : transforms.Keys()) {
@@ -121,6 +140,7 @@ Result<PipelineSpec> ParsePipeline(std::string_view yaml, const Variables& varia
   document.Refuse({"rules", "alerts"});
   document.Finish();
   CheckClashes(document, pipeline);
+  CheckBeforeImages(document, pipeline);
   if (!document.status().ok()) {
     return Status::InvalidArgument(HideValues(document.status().message(), variables));
   }

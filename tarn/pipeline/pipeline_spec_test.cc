@@ -88,7 +88,41 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"pipeline: shop", "pipeline: [", "line 4"},
         BadFile{"history: true", "mode: append\n    history: true", "mode append"},
         BadFile{"type: json", "type: xml", "xml is not available in this version"},
-        BadFile{"interval: 200ms", "interval: 200", "landing.events.commit.interval"}));
+        BadFile{"interval: 200ms", "interval: 200", "landing.events.commit.interval"},
+        BadFile{"interval: 200ms", "interval: off",
+                "line 10, column 41: landing.events.commit.interval: cannot be off"},
+        BadFile{"interval: 200ms", "interval: 0", "cannot be 0"},
+        BadFile{"source: in", "source: in\n    poll: off",
+                "line 8, column 5: landing.events.poll: cannot be off"},
+        BadFile{"source: in", "source: in\n    poll: -5s", "line 8, column 5: landing.events.poll"},
+        BadFile{"source: in", "source: in\n    look_back: -1d", "landing.events.look_back"},
+        BadFile{"source: in", "source: in\n    max_record: 0", "landing.events.max_record"},
+        BadFile{"rows: 10_000", "rows: -1",
+                "line 10, column 14: landing.events.commit.rows: must be at least 1, found -1"},
+        BadFile{"bytes: 1MiB", "bytes: 0", "landing.events.commit.bytes"},
+        BadFile{"bytes: 1MiB", "bytes: -1", "landing.events.commit.bytes"},
+        BadFile{"rows: 5%", "rows: -5", "line 19, column 13: transform.customers.apply.rows"},
+        BadFile{"rows: 5%", "rows: -5%", "transform.customers.apply.rows"},
+        BadFile{"min_rows: 7", "min_rows: -7", "transform.customers.apply.min_rows"},
+        BadFile{"files: 3", "files: -3", "transform.customers.apply.files"},
+        BadFile{"bytes: 2MiB", "bytes: -2MiB", "transform.customers.apply.bytes"},
+        BadFile{"history: true", "history: true\n    batch: {rows: -1}",
+                "line 16, column 13: transform.customers.batch.rows"},
+        BadFile{"history: true", "history: true\n    batch: {bytes: 0}",
+                "transform.customers.batch.bytes"},
+        BadFile{"envelope: debezium", "cdc_before: off, envelope: debezium",
+                "line 9, column 27: landing.events.content.cdc_before: off cannot be read by "
+                "transform.customers in mode merge"},
+        BadFile{"source: in", "source: in\n    columns: {HDR__x: long}",
+                "line 8, column 15: landing.events.columns.HDR__x: names that begin"},
+        BadFile{"source: in", "source: in\n    columns: {tarn_x: long}", "are reserved"}));
+
+TEST(PipelineSpecTest, AppendNeedsNoImageBefore) {
+  std::string text(kShop);
+  text.replace(text.find("envelope: debezium"), 18, "cdc_before: off, envelope: debezium");
+  text.replace(text.find("history: true"), 13, "mode: append");
+  EXPECT_OK(ParsePipeline(text));
+}
 
 TEST(PipelineSpecTest, OnlyChangeEventsNameTheKeyThemselves) {
   std::string text(kShop);

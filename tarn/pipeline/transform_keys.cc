@@ -93,14 +93,14 @@ void ReadApply(YamlReader apply, lakehouse::TableSpec& table) {
   const std::string rows = apply.Text("rows", "1%");
   if (rows.ends_with('%')) {
     limits.rows_ratio = apply.Ratio("rows", limits.rows_ratio);
-    limits.rows_min = apply.Integer("min_rows", limits.rows_min);
+    limits.rows_min = apply.Count("min_rows", 0, limits.rows_min);
   } else {
     limits.rows_ratio = 0;
-    const int64_t fixed = apply.Integer("rows", limits.rows_min);
-    limits.rows_min = std::max(fixed, apply.Integer("min_rows", 0));
+    const int64_t fixed = apply.Count("rows", 0, limits.rows_min);
+    limits.rows_min = std::max(fixed, apply.Count("min_rows", 0, 0));
   }
   limits.bytes = apply.Size("bytes", limits.bytes);
-  limits.files = apply.Integer("files", limits.files);
+  limits.files = apply.Count("files", 0, limits.files);
   limits.age_max = apply.Duration("max_age", std::nullopt);
   table.at_stop =
       apply.Flag("at_stop", false) ? lakehouse::AtStop::kApply : lakehouse::AtStop::kLeaveChanges;
@@ -189,8 +189,11 @@ TransformSpec ReadTransform(const std::string& name, YamlReader& keys) {
   ReadMapping(keys, spec.mapping);
   ReadTable(name, keys, spec);
   YamlReader batch = keys.Child("batch");
-  spec.batch.rows = batch.Integer("rows", spec.batch.rows);
+  spec.batch.rows = batch.Count("rows", 1, spec.batch.rows);
   spec.batch.bytes = batch.Size("bytes", spec.batch.bytes);
+  if (spec.batch.bytes < 1) {
+    batch.Complain("bytes", "must be at least 1 byte");
+  }
   batch.Finish();
   ReadPolicies(keys.Child("schema_evolution"), spec.schema_policies);
   spec.case_sensitive = keys.Flag("case_sensitive", false);

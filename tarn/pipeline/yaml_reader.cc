@@ -227,6 +227,15 @@ int64_t YamlReader::Integer(std::string_view key, int64_t otherwise) {
   return *value;
 }
 
+int64_t YamlReader::Count(std::string_view key, int64_t least, int64_t otherwise) {
+  const int64_t value = Integer(key, otherwise);
+  if (value < least) {
+    Complain(key, fmt::format("must be at least {}, found {}", least, value));
+    return otherwise;
+  }
+  return value;
+}
+
 int64_t YamlReader::Size(std::string_view key, int64_t otherwise_bytes) {
   const std::optional<std::string> text = Scalar(key);
   if (!text) {
@@ -268,6 +277,16 @@ std::optional<std::chrono::microseconds> YamlReader::Duration(
     return std::nullopt;
   }
   return **value;
+}
+
+std::chrono::milliseconds YamlReader::Period(std::string_view key,
+                                             std::chrono::milliseconds otherwise) {
+  const std::optional<std::chrono::microseconds> value = Duration(key, otherwise);
+  if (!value || value->count() <= 0) {
+    Complain(key, fmt::format("cannot be {}: write a duration such as 5s", value ? "0" : "off"));
+    return otherwise;
+  }
+  return std::chrono::duration_cast<std::chrono::milliseconds>(*value);
 }
 
 size_t YamlReader::Choice(std::string_view key, const std::vector<std::string_view>& names,

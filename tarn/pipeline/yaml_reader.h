@@ -46,11 +46,15 @@ class YamlReader {
   std::vector<std::string> Texts(std::string_view key, std::vector<std::string> otherwise = {});
   bool Flag(std::string_view key, bool otherwise);
   int64_t Integer(std::string_view key, int64_t otherwise);
+  /// A whole number of at least `least`.
+  int64_t Count(std::string_view key, int64_t least, int64_t otherwise);
   int64_t Size(std::string_view key, int64_t otherwise_bytes);
   double Ratio(std::string_view key, double otherwise);
   /// Nothing for `off`.
   std::optional<std::chrono::microseconds> Duration(
       std::string_view key, std::optional<std::chrono::microseconds> otherwise);
+  /// Longer than zero, and not `off`.
+  std::chrono::milliseconds Period(std::string_view key, std::chrono::milliseconds otherwise);
   /// One of `names`, by index.
   size_t Choice(std::string_view key, const std::vector<std::string_view>& names, size_t otherwise);
 
