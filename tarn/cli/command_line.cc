@@ -1,5 +1,6 @@
 #include "tarn/cli/command_line.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -62,6 +63,30 @@ void TellFailure(const CommandContext& context, const Status& status) {
   std::fputs(("tarn: " + EscapeForTerminal(status.message()) + name + "\n").c_str(), stderr);
 }
 
+// A command that later versions will have. Takes any words, so that it never complains of those.
+void AddLaterCommand(CLI::App& parent, CommandContext& context, const std::string& name) {
+  CLI::App* const later = parent.add_subcommand(name, "not available in this version");
+  later->fallthrough(false);
+  later->allow_extras();
+  later->callback([&context, later] {
+    const std::vector<std::string> words = later->remaining();
+    context.json = context.json || std::find(words.begin(), words.end(), "--json") != words.end();
+    context.action = [name = later->get_name()] {
+      return Status::Unimplemented("the command " + name + " is not available in this version");
+    };
+  });
+}
+
+void AddLaterCommands(CLI::App& app, CommandContext& context) {
+  AddLaterCommand(app, context, "group");
+  AddLaterCommand(app, context, "role");
+  CLI::App* const metastore = app.add_subcommand("metastore", "the server's own database");
+  metastore->require_subcommand(1);
+  for (const char* name : {"export", "import", "check"}) {
+    AddLaterCommand(*metastore, context, name);
+  }
+}
+
 }  // namespace
 
 void AddServeCommand(CLI::App& app, CommandContext& context) {
@@ -107,6 +132,7 @@ int Run(int argc, const char* const* argv, const Callbacks& callbacks) {
   AddViewCommands(app, context);
   AddAccessCommands(app, context);
   AddVersionCommand(app, context);
+  AddLaterCommands(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help

@@ -168,6 +168,39 @@ TEST(CommandLineTest, SqlPassesNumbersThroughUntouched) {
   EXPECT_EQ(json::parse(server.seen()[1].body)["at"], "2026-01-01");
 }
 
+TEST(CommandLineTest, JsonWinsOverOtherFormsOfText) {
+  ScriptedServer server([](const SeenRequest& request) {
+    return ScriptedAnswer{
+        .body = request.head.find("text/csv") != std::string::npos ? "n\n1\n" : R"([{"n":1}])"};
+  });
+  for (const char* format : {"csv", "table", "json"}) {
+    EXPECT_EQ(
+        RunCommand({"--url", server.url(), "sql", "SELECT n", "--format", format, "--json"}).out,
+        "[{\"n\":1}]\n");
+  }
+  EXPECT_EQ(RunCommand({"sql", "SELECT n", "--format", "arrow", "--json"}).exit_code, kExitUsage);
+  EXPECT_EQ(RunCommand({"sql", "SELECT n", "--format", "xml", "--json"}).exit_code, kExitUsage);
+}
+
+TEST(CommandLineTest, CommandsOfLaterVersionsSaySo) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"group"},
+                                             {"group", "create", "readers"},
+                                             {"role", "grant", "--user", "me"},
+                                             {"metastore", "export", "--to", "x"},
+                                             {"metastore", "import", "x"},
+                                             {"metastore", "check"}}) {
+    const Outcome outcome = RunCommand(words);
+    EXPECT_EQ(outcome.exit_code, kExitOther) << words[0];
+    EXPECT_THAT(outcome.err, testing::HasSubstr("not available in this version"));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_EQ(json::parse(RunCommand({"metastore", "check", "--json"}).err)["error"]["code"],
+            "Unimplemented");
+  EXPECT_EQ(RunCommand({"metastore"}).exit_code, kExitUsage);
+  EXPECT_EQ(RunCommand({"metastore", "frobnicate"}).exit_code, kExitUsage);
+}
+
 TEST(CommandLineTest, RunOnceFollowsToTheEnd) {
   int polls = 0;
   std::string end = R"({"state":"SUCCEEDED"})";

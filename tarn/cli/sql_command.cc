@@ -30,8 +30,12 @@ Result<std::string> MediaTypeOf(const std::string& format) {
 }
 
 Status Query(CommandContext& context, const SqlOptions& options) {
-  const std::string format =
-      !options.format.empty() ? options.format : (context.json ? "json" : "table");
+  const std::string chosen = options.format.empty() ? "table" : options.format;
+  TARN_RETURN_IF_ERROR(StatusOf(MediaTypeOf(chosen)));
+  if (context.json && chosen == "arrow") {
+    return UsageError("--json and --format arrow cannot stand together");
+  }
+  const std::string format = context.json ? "json" : chosen;
   TARN_ASSIGN_OR_RETURN(const std::string media_type, MediaTypeOf(format));
   std::string query = options.query;
   if (query == "-") {
