@@ -3,6 +3,8 @@
 #include <map>
 #include <random>
 
+#include "tarn/lakehouse/table_files.h"
+#include "tarn/lakehouse/table_views.h"
 #include "tarn/query/query_fixture.h"
 
 namespace tarn::query {
@@ -358,6 +360,251 @@ TEST_F(TableRelationTest, NewColumnIsNullInOlderRows) {
   EXPECT_THAT(Rows(kCurrentSql), IsOkAndHolds(rows));
   const std::vector<json> then = {{{"id", 1}, {"name", "a"}, {"region", "eu"}}};
   EXPECT_THAT(Rows(kCurrentSql, std::to_string(old)), IsOkAndHolds(then));
+}
+
+using lakehouse::SqlDialect;
+
+std::string Replaced(std::string text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// All but what the apply itself sets.
+constexpr const char* kHeadersSql =
+    "SELECT hex(hdr__key_hash) AS hash, hdr__operation AS op, epoch_us(hdr__from_timestamp) AS "
+    "since, epoch_us(hdr__inserted_timestamp) AS inserted, id, name FROM ";
+
+class TargetViewsTest : public QueryFixture {
+ protected:
+  static lakehouse::TableSpec SpecWithHeaders(lakehouse::FoldOptions fold) {
+    lakehouse::TableSpec spec = MakeSpec("orders");
+    spec.fold = fold;
+    for (const std::string_view header : lakehouse::ViewHeaders()) {
+      spec.view_headers.emplace_back(header);
+    }
+    return spec;
+  }
+
+  // The stored text of the view, so that this engine reads it: nothing but its words is changed.
+  static std::string TextForThisEngine(std::string text, SqlDialect dialect) {
+    if (dialect == SqlDialect::kSpark) {
+      text = Replaced(std::move(text), "`", "\"");
+      text = Replaced(std::move(text), "LEFT ANTI JOIN", "ANTI JOIN");
+      text = Replaced(std::move(text), "NULL AS TIMESTAMP", "NULL AS TIMESTAMP WITH TIME ZONE");
+    }
+    return text;
+  }
+
+  // The current view, as planned from files and as each of the stored texts shows it.
+  Result<std::vector<json>> Headers(lakehouse::TargetTable& table) {
+    TARN_ASSIGN_OR_RETURN(std::vector<json> rows, Rows(kHeadersSql + std::string("shop.orders")));
+    for (const SqlDialect dialect : {SqlDialect::kDuckDb, SqlDialect::kTrino, SqlDialect::kSpark}) {
+      TARN_ASSIGN_OR_RETURN(const std::string text, table.CurrentSql(dialect));
+      TARN_ASSIGN_OR_RETURN(
+          const std::vector<json> other,
+          Rows(kHeadersSql + ("(" + TextForThisEngine(text, dialect) + ") AS s")));
+      EXPECT_EQ(json(other), json(rows)) << text;
+    }
+    return rows;
+  }
+
+  static std::vector<TestChange> RandomChanges(std::mt19937& random) {
+    std::vector<TestChange> changes(1 + random() % 9);
+    for (TestChange& change : changes) {
+      change.operation = static_cast<Operation>("DDDLUUIIII"[random() % 10]);
+      change.id = static_cast<int64_t>(random() % 5);
+      change.name = "n" + std::to_string(random() % 100);
+      change.time_ms = 1'000'000 + static_cast<int64_t>(random() % 40) * 1000;
+    }
+    return changes;
+  }
+};
+
+TEST_F(TargetViewsTest, HeadersOfUnappliedRowsAreThoseTheApplyWrites) {
+  ASSERT_OK_AND_ASSIGN(const auto table, OpenTarget(SpecWithHeaders({})));
+  ASSERT_OK(
+      Append(*table, {{.operation = Operation::kInsert, .id = 1, .name = "a", .time_ms = 9},
+                      {.operation = Operation::kInsert, .id = 2, .name = "b", .time_ms = 9}}));
+  const int64_t inserted = ToMicros(clock_.Now());
+  ASSERT_OK(Apply(*table));
+  const int64_t applied = ToMicros(clock_.Now());
+  // An update that is older than its row; a row that dies and comes back with an older time.
+  ASSERT_OK(
+      Append(*table, {{.operation = Operation::kUpdate, .id = 1, .name = "c", .time_ms = 5},
+                      {.operation = Operation::kDelete, .id = 2, .time_ms = 8},
+                      {.operation = Operation::kInsert, .id = 2, .name = "d", .time_ms = 4}}));
+  const int64_t again = ToMicros(clock_.Now());
+  const std::string sql =
+      "SELECT id, hdr__operation AS op, epoch_us(hdr__from_timestamp) AS since, "
+      "epoch_us(hdr__inserted_timestamp) AS inserted, epoch_us(hdr__modified_timestamp) AS "
+      "modified "
+      "FROM shop.orders";
+  const auto row = [](int64_t id, const char* op, int64_t since, int64_t born, json modified) {
+    return json{{"id", id},
+                {"op", op},
+                {"since", since},
+                {"inserted", born},
+                {"modified", std::move(modified)}};
+  };
+  ASSERT_OK_AND_ASSIGN(const std::vector<json> before, Rows(sql));
+  EXPECT_EQ(json(before),
+            json({row(1, "U", 9000, inserted, nullptr), row(2, "I", 4000, again, nullptr)}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<json> folded, Headers(*table));
+  ASSERT_OK(Apply(*table));
+  EXPECT_GT(ToMicros(clock_.Now()), applied);
+  const json now = ToMicros(clock_.Now());
+  ASSERT_OK_AND_ASSIGN(const std::vector<json> after, Rows(sql));
+  EXPECT_EQ(json(after), json({row(1, "U", 9000, inserted, now), row(2, "I", 4000, again, now)}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<json> stored, Headers(*table));
+  EXPECT_EQ(json(stored), json(folded));
+}
+
+class HeadersLawTest : public TargetViewsTest,
+                       public ::testing::WithParamInterface<lakehouse::FoldOptions> {};
+
+TEST_P(HeadersLawTest, AnApplyChangesNoHeaderInAnyText) {
+  const char* const given = std::getenv("TARN_TEST_SEED");
+  const auto seed =
+      given != nullptr ? static_cast<uint32_t>(std::stoul(given)) : std::random_device{}();
+  SCOPED_TRACE("TARN_TEST_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  ASSERT_OK_AND_ASSIGN(const auto table, OpenTarget(SpecWithHeaders(GetParam())));
+  for (int round = 0; round < 4; ++round) {
+    for (size_t appends = 1 + random() % 2; appends > 0; --appends) {
+      ASSERT_OK(Append(*table, RandomChanges(random)));
+    }
+    ASSERT_OK_AND_ASSIGN(const std::vector<json> before, Headers(*table));
+    ASSERT_OK(Apply(*table));
+    ASSERT_OK_AND_ASSIGN(const std::vector<json> after, Headers(*table));
+    ASSERT_EQ(json(after), json(before)) << "round " << round;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, HeadersLawTest,
+    ::testing::Values(lakehouse::FoldOptions{}, lakehouse::FoldOptions{.history = true},
+                      lakehouse::FoldOptions{.soft_delete = true},
+                      lakehouse::FoldOptions{.history = true, .soft_delete = true}));
+
+TEST_F(TargetViewsTest, TheStoredSchemaHasTheHeadersFirst) {
+  const lakehouse::TableSpec spec = SpecWithHeaders({});
+  ASSERT_OK_AND_ASSIGN(const auto table, OpenTarget(spec));
+  ASSERT_OK_AND_ASSIGN(const catalog::LoadedTable loaded, table->Load());
+  const iceberg::Schema view = lakehouse::TableViewSchema(spec, loaded.metadata->CurrentSchema(),
+                                                          lakehouse::TableView::kCurrent);
+  std::vector<std::string> names;
+  for (const iceberg::SchemaField& field : view.fields) {
+    names.push_back(field.name);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("hdr__key_hash", "hdr__operation",
+                                            "hdr__from_timestamp", "hdr__inserted_timestamp",
+                                            "hdr__modified_timestamp", "id", "name", "region"));
+  EXPECT_EQ(view.fields[0].type, iceberg::Type::Fixed(20));
+}
+
+TEST_F(TargetViewsTest, ViewsOfATableAreMadeAnewForOtherHeadersAndNullKeys) {
+  lakehouse::TableSpec spec = MakeSpec("orders");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto table, OpenTarget(spec));
+    ASSERT_OK(Append(*table, {{.id = 1, .name = "a", .time_ms = 3}}));
+  }
+  spec.view_headers = {"hdr__from_timestamp"};
+  spec.null_keys = lakehouse::NullKeys::kAllowed;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto table, OpenTarget(spec));
+    const Status refused = table->RenewViews(
+        [](metastore::SqlTransaction&) { return Status::Internal("no longer ours"); });
+    EXPECT_THAT(refused, Fails(ErrorCode::kInternal));
+    ASSERT_OK_AND_ASSIGN(const std::vector<json> still, Rows("SELECT * FROM shop.orders"));
+    EXPECT_FALSE(still.at(0).contains("hdr__from_timestamp"));
+    ASSERT_OK(table->RenewViews());
+    ASSERT_OK(Append(*table, {{.id = std::nullopt, .name = "none", .time_ms = 4}}));
+    ASSERT_OK(Apply(*table));
+    ASSERT_OK(Append(*table, {{.id = std::nullopt, .name = "other", .time_ms = 5}}));
+  }
+  spec.null_keys = lakehouse::NullKeys::kRejected;
+  ASSERT_OK_AND_ASSIGN(const auto table, OpenTarget(spec));
+  EXPECT_EQ(table->spec().null_keys, lakehouse::NullKeys::kAllowed) << "there are rows with NULL";
+  ASSERT_OK(table->RenewViews());
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<json> rows,
+      Rows("SELECT name, epoch_us(hdr__from_timestamp) AS since FROM shop.orders"));
+  EXPECT_EQ(json(rows),
+            json({{{"name", "a"}, {"since", 3000}}, {{"name", "other"}, {"since", 5000}}}));
+}
+
+TEST_F(TargetViewsTest, WhatOnlyANewTableCanTakeIsRefused) {
+  lakehouse::TableSpec made = MakeSpec("orders");
+  made.owner = "p.orders";
+  made.fold = {.history = true};
+  made.partition_by = {"bucket(4, id)"};
+  made.sort_by = {"name desc"};
+  made.table_properties = {{"a", "1"}};
+  ASSERT_OK(OpenTarget(made));
+  lakehouse::TableSpec same = made;
+  same.partition_by = {"bucket( 4,id )"};
+  EXPECT_OK(OpenTarget(same));
+  const auto refused = [&](const auto& change, const std::string& text) {
+    lakehouse::TableSpec spec = made;
+    change(spec);
+    EXPECT_THAT(OpenTarget(spec), FailsWith(ErrorCode::kFailedPrecondition, text));
+    EXPECT_THAT(OpenTarget(spec),
+                FailsWith(ErrorCode::kFailedPrecondition, "tarn task recreate p.orders"));
+  };
+  using Spec = lakehouse::TableSpec;
+  refused([](Spec& s) { s.external_schema = "other"; }, "schema: shop, and now other");
+  refused([](Spec& s) { s.history_suffix = "_h"; }, "history_suffix: __history, and now _h");
+  refused([](Spec& s) { s.publish = lakehouse::Publish::kNone; }, "publish: applied, and now none");
+  refused([](Spec& s) { s.partition_by = {"region", "bucket(8, id)"}; },
+          "partition_by: [bucket(4, id)], and now [region, bucket(8, id)]");
+  refused([](Spec& s) { s.partition_by = {"day(gone)"}; }, "and now [day(gone)]");
+  refused([](Spec& s) { s.sort_by = {"name"}; }, "sort_by: [name desc], and now [name]");
+  refused([](Spec& s) { s.table_properties = {}; }, R"(table_properties: {"a":"1"}, and now {})");
+}
+
+TEST_F(TargetViewsTest, KeptChangesLeaveTheTableWhenTheyAreOldEnough) {
+  lakehouse::TableSpec spec = MakeSpec("orders");
+  spec.fold = {.history = true};
+  spec.keep_changes = std::chrono::minutes(10);
+  ASSERT_OK_AND_ASSIGN(auto table, OpenTarget(spec));
+  const auto change_rows = [&]() -> Result<int64_t> {
+    TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, table->Load());
+    TARN_ASSIGN_OR_RETURN(const lakehouse::TableFiles files,
+                          lakehouse::ListTableFiles(*warehouse_, catalog_->manifest_cache(),
+                                                    *loaded.metadata, std::nullopt));
+    return files.change_rows();
+  };
+  const std::string current = "SELECT * FROM shop.orders";
+  const std::string history =
+      "SELECT * EXCLUDE (hdr__was_current_from_timestamp, hdr__was_current_to_timestamp) FROM "
+      "shop.orders__history";
+  const auto apply = [&]() -> Status {
+    TARN_ASSIGN_OR_RETURN(const std::vector<json> rows, Rows(current));
+    TARN_ASSIGN_OR_RETURN(const std::vector<json> versions, Rows(history));
+    TARN_RETURN_IF_ERROR(Apply(*table));
+    EXPECT_THAT(Rows(current), IsOkAndHolds(rows));
+    EXPECT_THAT(Rows(history), IsOkAndHolds(versions));
+    return Status::Ok();
+  };
+  ASSERT_OK(Append(*table, {{.id = 1, .name = "a", .time_ms = 1}}));
+  ASSERT_OK(apply());
+  clock_.Advance(std::chrono::minutes(9));
+  ASSERT_OK(Append(*table, {{.id = 1, .name = "b", .time_ms = 2}, {.id = 2, .time_ms = 2}}));
+  ASSERT_OK(apply());
+  EXPECT_THAT(change_rows(), IsOkAndHolds(3)) << "the first is not ten minutes old";
+  clock_.Advance(std::chrono::minutes(2));
+  ASSERT_OK(Append(*table, {{.id = 3, .name = "c", .time_ms = 3}}));
+  EXPECT_THAT(change_rows(), IsOkAndHolds(4));
+  ASSERT_OK(apply());
+  EXPECT_THAT(change_rows(), IsOkAndHolds(3)) << "the first was";
+  // Switched off, nothing stays.
+  spec.keep_changes.reset();
+  ASSERT_OK_AND_ASSIGN(table, OpenTarget(spec));
+  ASSERT_OK(Append(*table, {{.operation = Operation::kDelete, .id = 2, .time_ms = 9}}));
+  ASSERT_OK(apply());
+  EXPECT_THAT(change_rows(), IsOkAndHolds(0));
 }
 
 }  // namespace
