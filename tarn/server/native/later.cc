@@ -25,6 +25,7 @@ constexpr NativeRoute Later(const char* method, const char* pattern, access::Sco
 }
 
 constexpr NativeRoute kRoutes[] = {
+    Later("POST", "/datasets/{rid}:inferSchema", access::Scope::kDatasetsRead),
     Later("POST", "/landing:replayRejected", access::Scope::kPipelinesWrite),
     Later("POST", "/tasks/{task}:reload", access::Scope::kPipelinesWrite),
     Later("POST", "/tasks/{task}:preview", access::Scope::kPipelinesRead),
