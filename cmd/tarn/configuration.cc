@@ -170,7 +170,28 @@ std::vector<std::string> Split(std::string_view text, char separator) {
   return parts;
 }
 
+// Variables that others of tarn read: the command line, and the programs that test and build it.
+constexpr std::string_view kOthersKeys[] = {"url",        "token", "home",   "crash_point",
+                                            "binary",     "seed",  "rounds", "npm_clients",
+                                            "deps_cache", "jobs"};
+
+// True when `variable` may be set without being a key: pipeline files or stores name it, or others
+// read it.
+bool IsOthers(std::string_view variable, std::string_view key, const Configuration& configuration) {
+  const std::vector<std::string>& secrets = configuration.allow_secrets;
+  const auto names_it = [&](const storage::StoreSettings& store) {
+    return std::any_of(store.options.begin(), store.options.end(), [&](const auto& option) {
+      return option.first.ends_with("_env") && option.second == variable;
+    });
+  };
+  return key.starts_with("test_") ||
+         std::find(std::begin(kOthersKeys), std::end(kOthersKeys), key) != std::end(kOthersKeys) ||
+         std::find(secrets.begin(), secrets.end(), variable) != secrets.end() ||
+         std::any_of(configuration.stores.begin(), configuration.stores.end(), names_it);
+}
+
 Status ReadEnvironment(Texts& texts, Configuration& configuration) {
+  std::vector<std::pair<std::string_view, std::string>> unknown;  // Variables and their keys.
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     const size_t equals = variable.find('=');
@@ -191,7 +212,17 @@ Status ReadEnvironment(Texts& texts, Configuration& configuration) {
     } else if (IsForLater(key)) {
       return Status::InvalidArgument(
           fmt::format("{} is not available in this version", variable.substr(0, equals)));
-    }  // Others are of the command line or of a pipeline's environment.
+    } else {
+      unknown.emplace_back(variable.substr(0, equals), key);
+    }
+  }
+  for (const auto& [variable, key] : unknown) {
+    if (!IsOthers(variable, key, configuration)) {
+      return Status::InvalidArgument(
+          fmt::format("unknown variable {} in the environment: every TARN_<KEY> is a key of the "
+                      "configuration; unset it, or name it under secrets.allow",
+                      variable));
+    }
   }
   return Status::Ok();
 }

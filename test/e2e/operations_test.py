@@ -399,6 +399,15 @@ def test_configuration_names_what_it_refuses(tmp_path, line, complaint):
     assert "word" not in refused.stderr
 
 
+def test_unknown_variables_are_refused_by_name(tmp_path):
+    home = tmp_path / "home"
+    refused = serve(home, "--listen", "127.0.0.1:0", environment={"TARN_LISTN": "x-secret"})
+    assert refused.returncode == 1 and "TARN_LISTN" in refused.stderr, refused.stderr
+    assert "x-secret" not in refused.stderr
+    with Server(home, {"TARN_SECRETS_ALLOW": "TARN_LISTN", "TARN_LISTN": "x"}):
+        pass  # A pipeline's own variable may be called so when it is allowed.
+
+
 def test_allowed_paths_hold_behind_symbolic_links(tmp_path, place):
     folder, file = place
     allowed = tmp_path / "allowed"
