@@ -37,10 +37,10 @@ struct ConfigurationFiles {
   std::string config_path;  // Empty = <home>/tarn.toml, which is written when it is missing.
 };
 
-/// Errors: kInvalidArgument naming file, line and key, or the TARN_… variable: unknown keys (but for
-/// variables that pipelines, stores and other programs name), those that this version does not offer
-/// (TLS, retention defaults, PostgreSQL), wrong types, values that cannot be. No value of `metastore`
-/// or of an unknown variable is shown: it may hold a password.
+/// Errors: kInvalidArgument naming file, line and key, or the TARN_… variable: unknown keys (but
+/// for variables that pipelines, stores and other programs name), those that this version does not
+/// offer (TLS, retention defaults, PostgreSQL), wrong types, values that cannot be. No value of
+/// `metastore` or of an unknown variable is shown: it may hold a password.
 Result<Configuration> ReadConfiguration(const ConfigurationFiles& files);
 
 /// True for addresses of 127.0.0.0/8, ::1 and localhost.
