@@ -108,7 +108,9 @@ class [[nodiscard]] Result {
  public:
   using ValueType = T;
 
-  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  // In place: an empty optional is a value like any other.
+  Result(T value)  // NOLINT(google-explicit-constructor)
+      : value_(std::in_place, std::move(value)) {}
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     TARN_CHECK(!status_.ok());
   }
@@ -116,7 +118,8 @@ class [[nodiscard]] Result {
     requires(std::is_convertible_v<U&&, T> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
              !std::is_same_v<std::remove_cvref_t<U>, Status> &&
              !std::is_same_v<std::remove_cvref_t<U>, Result<T>>)
-  Result(U&& value) : value_(std::forward<U>(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(U&& value)  // NOLINT(google-explicit-constructor)
+      : value_(std::in_place, std::forward<U>(value)) {}
 
   [[nodiscard]] bool ok() const { return status_.ok(); }
   [[nodiscard]] const Status& status() const& { return status_; }

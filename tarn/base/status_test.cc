@@ -56,5 +56,18 @@ TEST(StatusTest, CopiesAreIndependent) {
   EXPECT_EQ(first.message(), "a");
 }
 
+TEST(ResultTest, AnEmptyOptionalIsAValue) {
+  const auto empty = []() -> Result<std::optional<std::string>> { return std::nullopt; };
+  Result<std::optional<std::string>> result = empty();
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result.value().has_value());
+  const std::optional<std::string> taken = std::move(result).value();
+  EXPECT_FALSE(taken.has_value());
+  Result<std::optional<std::string>> named(std::nullopt);
+  EXPECT_FALSE(named->has_value());
+  const Result<std::optional<std::string>> full("text");
+  EXPECT_EQ(full.value(), "text");
+}
+
 }  // namespace
 }  // namespace tarn
