@@ -192,6 +192,20 @@ def test_the_task_to_blame_is_named(server, place):
     assert json.loads(failure.value.errors)["error"]["message"].startswith("p.orders: ")
 
 
+def test_recreate_of_a_table_that_was_never_made(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    good = file.read_text()
+    file.write_text(good + "    delete_when: \"missing = 'x'\"\n")
+    with pytest.raises(CommandFailed):
+        server.run("run", str(file), "--once")
+    file.write_text(good)
+    server.run("pipeline", "apply", str(file))
+    server.run("task", "recreate", "p.orders")
+    server.run("run", str(file), "--once")
+    assert server.sql("SELECT id FROM orders.orders") == [{"id": 1}]
+
+
 def test_recreate_evaluates_everything_again(server, place):
     folder, file = place
     write_lines(folder / "1.jsonl", [{"id": 1, "n": 5}, {"id": 2, "n": 6}])
