@@ -177,6 +177,12 @@ class ParquetReader::File {
 ParquetReader::ParquetReader(std::unique_ptr<File> file) : file_(std::move(file)) {}
 ParquetReader::~ParquetReader() = default;
 
+Result<std::unique_ptr<ParquetReader>> ParquetReader::Open(storage::ObjectStore& store,
+                                                           const std::string& key) {
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectReader> object, store.OpenReader(key));
+  return Open(std::move(object));
+}
+
 Result<std::unique_ptr<ParquetReader>> ParquetReader::Open(
     std::shared_ptr<storage::ObjectReader> object) {
   auto file = std::make_unique<File>(std::move(object));

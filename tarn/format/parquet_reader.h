@@ -25,6 +25,9 @@ struct ParquetScan {
 class ParquetReader {
  public:
   static Result<std::unique_ptr<ParquetReader>> Open(std::shared_ptr<storage::ObjectReader> object);
+  /// The object of that key. Errors: those of the store, too.
+  static Result<std::unique_ptr<ParquetReader>> Open(storage::ObjectStore& store,
+                                                     const std::string& key);
   ~ParquetReader();
   ParquetReader(const ParquetReader&) = delete;
   ParquetReader& operator=(const ParquetReader&) = delete;

@@ -83,9 +83,8 @@ Status VisitDeletes(storage::ObjectStore& store, const DataFile& file, const Vis
                   fmt::format("position deletes in {} cannot be read here", file.file_format));
   }
   TARN_ASSIGN_OR_RETURN(const std::string key, KeyOf(store, file.file_path));
-  TARN_ASSIGN_OR_RETURN(std::shared_ptr<storage::ObjectReader> object, store.OpenReader(key));
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<format::ParquetReader> reader,
-                        format::ParquetReader::Open(std::move(object)));
+                        format::ParquetReader::Open(store, key));
   TARN_ASSIGN_OR_RETURN(const int path_index,
                         FindColumn(*reader->schema(), kFilePathColumnId, "file_path"));
   TARN_ASSIGN_OR_RETURN(const int row_index,

@@ -89,8 +89,7 @@ Result<std::unique_ptr<FileRows>> FileRows::Open(storage::ObjectStore& store,
   auto state = std::make_unique<State>();
   state->file_path = request.file_path;
   TARN_ASSIGN_OR_RETURN(const std::string key, storage::KeyOf(store, request.file_path));
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectReader> object, store.OpenReader(key));
-  TARN_ASSIGN_OR_RETURN(state->reader, format::ParquetReader::Open(std::move(object)));
+  TARN_ASSIGN_OR_RETURN(state->reader, format::ParquetReader::Open(store, key));
   const arrow::Schema& file_schema = *state->reader->schema();
   arrow::FieldVector fields;
   std::vector<int> read;

@@ -1,15 +1,12 @@
 #include "tarn/landing/landing_files.h"
 
-#include <atomic>
-#include <mutex>
-#include <thread>
+#include <utility>
 
 #include <arrow/api.h>
 
-#include "tarn/base/bounded_queue.h"
 #include "tarn/base/log.h"
 #include "tarn/dataset/physical_name.h"
-#include "tarn/format/parquet_writer.h"
+#include "tarn/format/background_writer.h"
 
 namespace tarn::landing {
 
@@ -24,67 +21,43 @@ constexpr int kCompressionLevel = -1;
 struct LandingFiles::State {
   State(LandingFilesOptions landing_options, storage::ObjectStore& object_store,
         UuidGenerator& generator)
-      : options(landing_options),
-        store(object_store),
-        uuids(generator),
-        queue(options.queued_batches_max),
-        thread([this] { Run(); }) {}
+      : options(landing_options), store(object_store), uuids(generator) {}
 
-  void Run() {
-    while (std::optional<std::shared_ptr<arrow::RecordBatch>> batch = queue.Pop()) {
-      if (!failed.load()) {
-        Note(Write(**batch));
-      }
-    }
-    if (!failed.load() && !aborted.load()) {
-      Note(FinishFile());
-    }
-  }
-
-  void Note(Status status) {
-    if (!status.ok()) {
-      const std::lock_guard lock(mutex);
-      failure = std::move(status);
-      failed.store(true);
-    }
-  }
-
-  Status Write(const arrow::RecordBatch& batch) {
-    if (writer != nullptr && !schema->Equals(*batch.schema(), /*check_metadata=*/false)) {
+  Status Write(std::shared_ptr<arrow::RecordBatch> batch) {
+    if (writer != nullptr && !schema->Equals(*batch->schema(), /*check_metadata=*/false)) {
       TARN_RETURN_IF_ERROR(FinishFile());
     }
     if (writer == nullptr) {
-      const Uuid uuid = uuids.NextV7();
-      open = {};
-      open.path = uuid.ToString() + ".parquet";
-      open.location = dataset::PhysicalName(options.dataset, uuid, open.path);
-      TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,
-                            store.OpenWriter(open.location, storage::WriteMode::kPutIfAbsent));
-      schema = batch.schema();
-      TARN_ASSIGN_OR_RETURN(writer,
-                            format::ParquetWriter::Open(std::move(object), schema,
-                                                        {.compression_level = kCompressionLevel}));
+      TARN_RETURN_IF_ERROR(StartFile(batch->schema()));
     }
-    return writer->Write(batch);
+    return writer->Write(std::move(batch));
+  }
+
+  Status StartFile(const std::shared_ptr<arrow::Schema>& rows) {
+    const Uuid uuid = uuids.NextV7();
+    open = {};
+    open.path = uuid.ToString() + ".parquet";
+    open.location = dataset::PhysicalName(options.dataset, uuid, open.path);
+    TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,
+                          store.OpenWriter(open.location, storage::WriteMode::kPutIfAbsent));
+    schema = rows;
+    TARN_ASSIGN_OR_RETURN(std::unique_ptr<format::ParquetWriter> parquet,
+                          format::ParquetWriter::Open(std::move(object), schema,
+                                                      {.compression_level = kCompressionLevel}));
+    writer = std::make_unique<format::BackgroundWriter>(std::move(parquet));
+    return Status::Ok();
   }
 
   Status FinishFile() {
     if (writer == nullptr) {
       return Status::Ok();
     }
-    const std::unique_ptr<format::ParquetWriter> finished = std::move(writer);
+    const std::unique_ptr<format::BackgroundWriter> finished = std::move(writer);
     TARN_ASSIGN_OR_RETURN(const format::FileStatistics statistics, finished->Close());
     open.size_bytes = statistics.size_bytes;
     open.row_count = statistics.row_count;
     files.push_back(open);
     return Status::Ok();
-  }
-
-  void Stop() {
-    queue.Close();
-    if (thread.joinable()) {
-      thread.join();
-    }
   }
 
   void RemoveFiles() {
@@ -102,41 +75,36 @@ struct LandingFiles::State {
   LandingFilesOptions options;
   storage::ObjectStore& store;
   UuidGenerator& uuids;
-  BoundedQueue<std::shared_ptr<arrow::RecordBatch>> queue;
-  std::atomic<bool> failed{false};
-  std::atomic<bool> aborted{false};
-  std::mutex mutex;
-  Status failure;  // Guarded by mutex; set once.
-  // Of the writing thread until it has ended.
-  std::unique_ptr<format::ParquetWriter> writer;
+  bool closed = false;
+  Status failure;  // The first one.
+  std::unique_ptr<format::BackgroundWriter> writer;
   std::shared_ptr<arrow::Schema> schema;
   dataset::StoredFile open;
   std::vector<dataset::StoredFile> files;
-  std::thread thread;  // Last: it uses everything above.
 };
 
 LandingFiles::LandingFiles(LandingFilesOptions options, storage::ObjectStore& store,
                            UuidGenerator& uuids)
     : state_(std::make_unique<State>(options, store, uuids)) {}
 
-LandingFiles::~LandingFiles() {
-  if (state_->thread.joinable()) {
-    Abort();
-  }
-}
+LandingFiles::~LandingFiles() { Abort(); }
 
 Status LandingFiles::Write(std::shared_ptr<arrow::RecordBatch> batch) {
-  if (state_->failed.load() || !state_->queue.Push(std::move(batch))) {
-    const std::lock_guard lock(state_->mutex);
-    return state_->failure.ok() ? Status::Internal("rows for files that are closed")
-                                : state_->failure;
+  if (state_->closed) {
+    return Status::Internal("rows for files that are closed");
   }
-  return Status::Ok();
+  if (state_->failure.ok()) {
+    state_->failure = state_->Write(std::move(batch));
+  }
+  return state_->failure;
 }
 
 Result<std::vector<dataset::StoredFile>> LandingFiles::Close() {
-  state_->Stop();
-  if (state_->failed.load()) {
+  state_->closed = true;
+  if (state_->failure.ok()) {
+    state_->failure = state_->FinishFile();
+  }
+  if (!state_->failure.ok()) {
     state_->RemoveFiles();
     return state_->failure;
   }
@@ -144,8 +112,7 @@ Result<std::vector<dataset::StoredFile>> LandingFiles::Close() {
 }
 
 void LandingFiles::Abort() {
-  state_->aborted.store(true);
-  state_->Stop();
+  state_->closed = true;
   state_->RemoveFiles();
 }
 

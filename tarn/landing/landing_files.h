@@ -1,7 +1,8 @@
-// LandingFiles: batches of rows into Parquet objects of a landing dataset, on their own thread.
+// LandingFiles: batches of rows into Parquet objects of a landing dataset.
 //
-// Parsing the next rows and encoding the last ones run side by side. A batch whose columns differ
-// from those of the open file starts another file: files of one dataset may have different columns.
+// Parsing the next rows and encoding the last ones run side by side (BackgroundWriter). A batch
+// whose columns differ from those of the open file starts another file: files of one dataset may
+// have different columns.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,6 @@ namespace tarn::landing {
 
 struct LandingFilesOptions {
   dataset::DatasetRid dataset;
-  size_t queued_batches_max = 2;
 };
 
 /// One owner thread. Memory: the queued batches and one row group.

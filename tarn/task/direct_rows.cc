@@ -13,12 +13,6 @@ namespace tarn::task {
 
 namespace {
 
-Result<std::unique_ptr<format::ParquetReader>> OpenReader(storage::ObjectStore& store,
-                                                          const std::string& location) {
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectReader> object, store.OpenReader(location));
-  return format::ParquetReader::Open(std::move(object));
-}
-
 // True when the file's statistics say that no row needs the statement.
 bool Fits(const format::FileStatistics& statistics, const transform::DirectMapping& mapping) {
   const auto find = [&](const std::string& name) -> const format::ColumnStatistics* {
@@ -53,7 +47,7 @@ Result<std::unique_ptr<DirectRows>> DirectRows::Open(storage::ObjectStore& store
                                                      const std::vector<format::Field>& fields) {
   for (const LandedFile& file : batch.files) {
     TARN_ASSIGN_OR_RETURN(const std::unique_ptr<format::ParquetReader> reader,
-                          OpenReader(store, file.location));
+                          format::ParquetReader::Open(store, file.location));
     TARN_ASSIGN_OR_RETURN(const format::FileStatistics statistics, reader->ReadStatistics());
     if (!Fits(statistics, mapping)) {
       return std::unique_ptr<DirectRows>();
@@ -73,7 +67,7 @@ Result<std::unique_ptr<DirectRows>> DirectRows::Open(storage::ObjectStore& store
 }
 
 Status DirectRows::OpenFile() {
-  TARN_ASSIGN_OR_RETURN(reader_, OpenReader(store_, batch_.files[file_].location));
+  TARN_ASSIGN_OR_RETURN(reader_, format::ParquetReader::Open(store_, batch_.files[file_].location));
   position_ = 0;
   format::ParquetScan scan;
   scan.columns.emplace();

@@ -17,17 +17,11 @@ namespace tarn::task {
 
 namespace {
 
-Result<std::unique_ptr<format::ParquetReader>> OpenFile(storage::ObjectStore& store,
-                                                        const std::string& location) {
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectReader> object, store.OpenReader(location));
-  return format::ParquetReader::Open(std::move(object));
-}
-
 // True when the file has no column of another type than `fields` says; missing ones are fine.
 Result<bool> IsUniform(storage::ObjectStore& store, const LandedFile& file,
                        const arrow::Schema& wanted) {
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<format::ParquetReader> reader,
-                        OpenFile(store, file.location));
+                        format::ParquetReader::Open(store, file.location));
   for (const std::shared_ptr<arrow::Field>& field : reader->schema()->fields()) {
     const std::shared_ptr<arrow::Field> want = wanted.GetFieldByName(field->name());
     if (want != nullptr && !want->type()->Equals(*field->type(), /*check_metadata=*/false)) {
@@ -62,7 +56,8 @@ class WideningReader final : public arrow::RecordBatchReader {
         if (file_ == batch_.files.size()) {
           return std::shared_ptr<arrow::RecordBatch>();
         }
-        TARN_ASSIGN_OR_RETURN(reader_, OpenFile(store_, batch_.files[file_].location));
+        TARN_ASSIGN_OR_RETURN(reader_,
+                              format::ParquetReader::Open(store_, batch_.files[file_].location));
         TARN_RETURN_IF_ERROR(reader_->Scan({}));
         position_ = 0;
       }
