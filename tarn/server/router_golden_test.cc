@@ -11,12 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "tarn/base/memory_budget.h"
+#include "tarn/server/control_fixture.h"
 #include "tarn/server/foundry/foundry_routes.h"
-#include "tarn/server/home_fixture.h"
 #include "tarn/server/iceberg_rest/iceberg_routes.h"
 #include "tarn/server/native/native_routes.h"
-#include "tarn/task/control.h"
 
 namespace tarn::server {
 namespace {
@@ -123,18 +121,10 @@ const std::map<std::string, std::string> kBodies = {
     {"POST /tarn/v1/users", R"({"name":"new"})"},
 };
 
-class RouterGoldenTest : public HomeFixture {
+class RouterGoldenTest : public ControlFixture {
  protected:
   void SetUp() override {
-    HomeFixture::SetUp();
-    ASSERT_OK(database_->Migrate(task::Migrations()));
-    control_ = std::make_unique<task::Control>(
-        task::ControlDeps{.database = *database_,
-                          .datasets = *datasets_,
-                          .catalog = *catalog_,
-                          .engine = *engine_,
-                          .budget = budget_,
-                          .is_source_allowed = [](std::string_view) { return true; }});
+    ControlFixture::SetUp();
     ASSERT_OK(AddHealthRoutes(router_, metrics_, [] { return Status::Ok(); }));
     ASSERT_OK(foundry::AddFoundryRoutes(router_, {*database_, authorizer_, *datasets_, *warehouse_,
                                                   uuids_, clock_, *catalog_, *engine_}));
@@ -311,8 +301,6 @@ class RouterGoldenTest : public HomeFixture {
     return (std::filesystem::path(__FILE__).parent_path() / "route_access.txt").string();
   }
 
-  MemoryBudget budget_{1ULL << 30};
-  std::unique_ptr<task::Control> control_;
   std::unique_ptr<lakehouse::TargetTable> orders_;
   std::map<std::string, std::string> tokens_of_;
   std::map<std::string, std::string> users_;

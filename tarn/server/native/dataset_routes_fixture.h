@@ -5,26 +5,16 @@
 #include <string>
 
 #include "tarn/access/schema.h"
-#include "tarn/base/memory_budget.h"
-#include "tarn/server/home_fixture.h"
+#include "tarn/server/control_fixture.h"
 #include "tarn/server/native/native_routes.h"
 #include "tarn/storage/object_store.h"
-#include "tarn/task/control.h"
 
 namespace tarn::server::native {
 
-class DatasetRoutesFixture : public HomeFixture {
+class DatasetRoutesFixture : public ControlFixture {
  protected:
   void SetUp() override {
-    HomeFixture::SetUp();
-    ASSERT_OK(database_->Migrate(task::Migrations()));
-    control_ = std::make_unique<task::Control>(
-        task::ControlDeps{.database = *database_,
-                          .datasets = *datasets_,
-                          .catalog = *catalog_,
-                          .engine = *engine_,
-                          .budget = budget_,
-                          .is_source_allowed = [](std::string_view) { return true; }});
+    ControlFixture::SetUp();
     ASSERT_OK(AddNativeRoutes(router_, {.query = deps(), .control = *control_}));
     ASSERT_OK_AND_ASSIGN(rid_, MakeDataset("f", "d"));
   }
@@ -88,8 +78,6 @@ class DatasetRoutesFixture : public HomeFixture {
   }
 
   dataset::DatasetRid rid_;
-  MemoryBudget budget_{1ULL << 30};
-  std::unique_ptr<task::Control> control_;
 };
 
 }  // namespace tarn::server::native

@@ -3,8 +3,7 @@
 #include <arrow/io/memory.h>
 #include <arrow/ipc/reader.h>
 
-#include "tarn/base/memory_budget.h"
-#include "tarn/server/home_fixture.h"
+#include "tarn/server/control_fixture.h"
 
 namespace tarn::server::native {
 
@@ -14,18 +13,10 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class NativeRoutesTest : public HomeFixture {
+class NativeRoutesTest : public ControlFixture {
  protected:
   void SetUp() override {
-    HomeFixture::SetUp();
-    ASSERT_OK(database_->Migrate(task::Migrations()));
-    control_ = std::make_unique<task::Control>(
-        task::ControlDeps{.database = *database_,
-                          .datasets = *datasets_,
-                          .catalog = *catalog_,
-                          .engine = *engine_,
-                          .budget = budget_,
-                          .is_source_allowed = [](std::string_view) { return true; }});
+    ControlFixture::SetUp();
     ASSERT_OK(AddNativeRoutes(router_, {.query = deps(), .control = *control_}));
     ASSERT_OK_AND_ASSIGN(orders_, OpenTarget(MakeSpec("orders")));
     ASSERT_OK(Append(*orders_, {{.id = 1, .name = "a", .time_ms = 1000},
@@ -45,8 +36,6 @@ class NativeRoutesTest : public HomeFixture {
     return user;
   }
 
-  MemoryBudget budget_{1ULL << 30};
-  std::unique_ptr<task::Control> control_;
   std::unique_ptr<lakehouse::TargetTable> orders_;
 };
 
