@@ -141,6 +141,7 @@ struct TransformTask::State {
         deps(std::move(transform_deps)),
         takes_source_key(TakesSourceKey(spec.mapping)) {}
 
+  Result<std::optional<dataset::TransactionRid>> ReadConsumed(const TransformInput& input);
   Result<bool> StepInput(const TransformInput& input);
   Result<std::vector<format::Field>> ReadFields(const TransformInput& input);
   Result<CompiledMapping> Compile(const std::vector<format::Field>& fields);
@@ -150,6 +151,12 @@ struct TransformTask::State {
   Result<std::shared_ptr<arrow::RecordBatch>> TakeOutcome(
       const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
       std::vector<transform::RejectedRow>& rejected);
+  [[nodiscard]] ChangeSplitOptions SplitOptions(const CompiledMapping& mapping,
+                                                const LandedBatch& batch,
+                                                const arrow::Schema& users) const;
+  Status WriteChanges(const ChangeSplitOptions& options, const arrow::RecordBatch& good,
+                      lakehouse::ChangesWriter& writer,
+                      std::vector<transform::RejectedRow>& rejected);
   Status AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
                     lakehouse::ChangesWriter& writer, std::vector<landing::DeadLetter>& letters,
                     const arrow::Schema& users);
@@ -241,22 +248,36 @@ Result<std::shared_ptr<arrow::RecordBatch>> TransformTask::State::TakeOutcome(
   return outcome.good;
 }
 
+ChangeSplitOptions TransformTask::State::SplitOptions(const CompiledMapping& mapping,
+                                                      const LandedBatch& batch,
+                                                      const arrow::Schema& users) const {
+  return {.mapping = &mapping,
+          .landed = &batch,
+          .mode = spec.table.mode,
+          .table = std::make_shared<arrow::Schema>(users)};
+}
+
+// Good rows as changes; counts those that are none and collects those that are rejected.
+Status TransformTask::State::WriteChanges(const ChangeSplitOptions& options,
+                                          const arrow::RecordBatch& good,
+                                          lakehouse::ChangesWriter& writer,
+                                          std::vector<transform::RejectedRow>& rejected) {
+  TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(options, good));
+  std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(rejected));
+  progress.counts.truncates += split.truncates;
+  progress.counts.filtered += split.filtered;
+  return split.changes.rows->num_rows() > 0 ? writer.Write(split.changes) : Status::Ok();
+}
+
 Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
                                         lakehouse::ChangesWriter& writer,
                                         std::vector<landing::DeadLetter>& letters,
                                         const arrow::Schema& users) {
-  const ChangeSplitOptions split_options{.mapping = &mapping,
-                                         .landed = &batch,
-                                         .mode = spec.table.mode,
-                                         .table = std::make_shared<arrow::Schema>(users)};
+  const ChangeSplitOptions options = SplitOptions(mapping, batch, users);
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(mapping.sql));
   std::vector<transform::RejectedRow> rejected;
-  const auto write = [&](const arrow::RecordBatch& good) -> Status {
-    TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(split_options, good));
-    std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(rejected));
-    progress.counts.truncates += split.truncates;
-    progress.counts.filtered += split.filtered;
-    return split.changes.rows->num_rows() > 0 ? writer.Write(split.changes) : Status::Ok();
+  const auto write = [&](const arrow::RecordBatch& good) {
+    return WriteChanges(options, good, writer, rejected);
   };
   transform::InputRowCount seen;
   std::shared_ptr<arrow::RecordBatch> carried;  // The last row: its before image may come next.
@@ -314,10 +335,8 @@ Result<bool> TransformTask::State::AppendDirectly(const CompiledMapping& mapping
   if (rows == nullptr) {
     return false;
   }
-  const ChangeSplitOptions split_options{.mapping = &mapping,
-                                         .landed = &batch,
-                                         .mode = spec.table.mode,
-                                         .table = std::make_shared<arrow::Schema>(users)};
+  const ChangeSplitOptions options = SplitOptions(mapping, batch, users);
+  std::vector<transform::RejectedRow> rejected;
   while (true) {
     if (cancelled.load()) {
       return Status(ErrorCode::kCancelled, "transform " + spec.name + " was stopped");
@@ -326,12 +345,9 @@ Result<bool> TransformTask::State::AppendDirectly(const CompiledMapping& mapping
     if (good == nullptr) {
       return true;
     }
-    TARN_ASSIGN_OR_RETURN(const ChangeSplit split, SplitChanges(split_options, *good));
-    if (!split.rejected.empty()) {
+    TARN_RETURN_IF_ERROR(WriteChanges(options, *good, writer, rejected));
+    if (!rejected.empty()) {
       return Status::Internal("transform " + spec.name + ": a direct mapping rejected rows");
-    }
-    if (split.changes.rows->num_rows() > 0) {
-      TARN_RETURN_IF_ERROR(writer.Write(split.changes));
     }
   }
 }
@@ -409,13 +425,20 @@ Result<std::vector<format::Field>> TransformTask::State::ReadFields(const Transf
   return landing::LandingFields(input.landing, columns);
 }
 
-Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
-  TARN_ASSIGN_OR_RETURN(const std::optional<std::string> consumed_text,
+// The newest transaction of the input that an append took in.
+Result<std::optional<dataset::TransactionRid>> TransformTask::State::ReadConsumed(
+    const TransformInput& input) {
+  TARN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                         table->ReadInput(input.dataset.ToString()));
   std::optional<dataset::TransactionRid> consumed;
-  if (consumed_text) {
-    TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*consumed_text));
+  if (text) {
+    TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*text));
   }
+  return consumed;
+}
+
+Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
+  TARN_ASSIGN_OR_RETURN(const std::optional<dataset::TransactionRid> consumed, ReadConsumed(input));
   TARN_ASSIGN_OR_RETURN(
       const LandedBatch batch,
       ReadLandedBatch(deps.datasets, deps.database, input.dataset, consumed, spec.batch));
@@ -444,12 +467,8 @@ Status TransformTask::State::Apply() {
 // True while landed transactions wait that no append took in.
 Result<bool> TransformTask::State::IsBehind() {
   for (const TransformInput& input : inputs) {
-    TARN_ASSIGN_OR_RETURN(const std::optional<std::string> consumed_text,
-                          table->ReadInput(input.dataset.ToString()));
-    std::optional<dataset::TransactionRid> consumed;
-    if (consumed_text) {
-      TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*consumed_text));
-    }
+    TARN_ASSIGN_OR_RETURN(const std::optional<dataset::TransactionRid> consumed,
+                          ReadConsumed(input));
     TARN_ASSIGN_OR_RETURN(const bool waits,
                           HasLandedSince(deps.datasets, deps.database, input.dataset, consumed));
     if (waits) {

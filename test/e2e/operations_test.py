@@ -100,6 +100,21 @@ def test_status_and_metrics_after_a_run(server, place):
     assert text.count("# TYPE tarn_task_lag_seconds gauge\n") == 1
 
 
+def test_truncates_are_counted_in_append_mode_too(server, place):
+    folder, file = place
+    source = {"schema": "s", "table": "t", "ts_ms": 1}
+    write_lines(folder / "1.jsonl", [
+        {"op": "c", "after": {"id": 1}, "source": {**source, "lsn": 1}},
+        {"op": "t", "before": None, "after": None, "source": {**source, "lsn": 2}}])
+    file.write_text(file.read_text()
+                    .replace("poll: 200ms", "content: {type: json, envelope: debezium}")
+                    .replace("key: [id]", "mode: append"))
+    server.run("run", str(file), "--once")
+    transform = tasks_of(server)["p.orders"]
+    assert (transform["rows_in"], transform["rows_out"]) == (2, 1)
+    assert transform["counts"]["truncates"] == 1
+
+
 def test_an_overwritten_file_is_a_warning(server, place):
     folder, file = place
     write_lines(folder / "1.jsonl", [{"id": 1}])
