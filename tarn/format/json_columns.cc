@@ -1,8 +1,10 @@
 #include "tarn/format/json_columns.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <arrow/api.h>
+#include <fmt/format.h>
 
 #include "tarn/base/check.h"
 #include "tarn/format/json_escape.h"
@@ -54,6 +56,40 @@ bool ReplaceEmptyStructs(ColumnNode& node) {
   return found;
 }
 
+// False where a declared DOUBLE would round integers that were taken so far.
+bool KeepsIntegers(const ColumnState& stored, const ColumnState& declared) {
+  if (declared.type.kind == FieldKind::kDouble && stored.type.kind == FieldKind::kLong) {
+    return stored.exact_in_double;
+  }
+  const bool by_name = declared.type.kind == FieldKind::kStruct;
+  for (size_t i = 0; i < declared.children.size(); ++i) {
+    const ColumnState& child = declared.children[i];
+    for (size_t k = 0; k < stored.children.size(); ++k) {
+      const ColumnState& known = stored.children[k];
+      const bool same = by_name ? FoldCase(known.name) == FoldCase(child.name) : i == k;
+      if (same && !KeepsIntegers(known, child)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// A type may be declared for a column that has rows when it holds all of their values.
+Status CheckWidens(const ColumnNode& column, const ColumnState& declared) {
+  const FieldType stored = FieldOf(column).type;
+  const FieldType wanted = FieldOf(*NodeOf(declared)).type;
+  if (stored == wanted ||
+      (WidenType(wanted, stored) == wanted && KeepsIntegers(StateOf(column), declared))) {
+    return {};
+  }
+  return Status::InvalidArgument(fmt::format(
+      "column {} is declared {}, but the rows landed so far have it as {}, which {} does not hold "
+      "without loss; declare {} or string, or land into another name",
+      column.name, FormatTypeName(wanted), FormatTypeName(stored), FormatTypeName(wanted),
+      FormatTypeName(stored)));
+}
+
 }  // namespace
 
 class JsonColumns::Rows {
@@ -81,6 +117,7 @@ class JsonColumns::Rows {
     ColumnNode* column;
   };
 
+  Status Declare();
   ColumnNode* Column(size_t& hint, std::string_view name);
   bool ReadMember(ColumnNode& column, JsonValue value, const LogicalField* field);
   void ReadKeepingText(ColumnNode& column, JsonValue value, const LogicalField* field);
@@ -109,16 +146,32 @@ Status JsonColumns::Rows::Start(const ColumnSet& start) {
     ColumnNode* column = root.AddMember(state.name, state.name, SIZE_MAX / 8);
     *column = std::move(*NodeOf(state));
   }
+  return Declare();
+}
+
+// A column of an earlier batch keeps its spelling.
+Status JsonColumns::Rows::Declare() {
+  std::unordered_set<const ColumnNode*> seen;
   for (const Field& field : options.declared) {
-    ColumnNode* column = root.FindMember(field.name);
+    if (WithoutNuls(field.name) != field.name) {
+      return Status::InvalidArgument("column " + WithoutNuls(field.name) +
+                                     " is declared with a NUL character in its name; give the name "
+                                     "that it is landed with, which has _ there");
+    }
     const ColumnSet typed = ColumnSetOf({field});
+    ColumnNode* column = root.FindMember(field.name);
     if (column == nullptr) {
       column = root.AddMember(field.name, field.name, SIZE_MAX / 8);
-    } else if (column->declared) {
+    } else if (seen.contains(column)) {
       return Status::InvalidArgument("column " + field.name + " is declared twice");
+    } else {
+      TARN_RETURN_IF_ERROR(CheckWidens(*column, typed.columns[0]));
     }
+    std::string name = std::move(column->name);
     *column = std::move(*NodeOf(typed.columns[0]));
+    column->name = std::move(name);
     column->declared = true;
+    seen.insert(column);
   }
   return {};
 }
@@ -137,13 +190,15 @@ ColumnNode* JsonColumns::Rows::Column(size_t& hint, std::string_view name) {
     hint = found->second + 1U;
     return root.spellings[found->second].node;
   }
-  std::string column_name(name);
-  if (IsReserved(name)) {
+  std::string column_name = WithoutNuls(name);
+  bool renamed = column_name != name;
+  if (IsReserved(column_name)) {
     column_name.insert(0, 1, '_');
-    ++context.counters.renamed_columns;
+    renamed = true;
   } else if (name.empty()) {
     column_name = "_";
   }
+  context.counters.renamed_columns += renamed ? 1 : 0;
   ColumnNode* column = root.AddMember(name, column_name, options.columns_max);
   hint = root.spellings.size();
   return column;

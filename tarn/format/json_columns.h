@@ -40,9 +40,10 @@ struct JsonColumnsOptions {
 /// How often the rules about names and values were needed, since Make.
 struct JsonCounters {
   uint64_t repeated_members = 0;  // Names met twice in one object, also those equal but for case.
-  uint64_t renamed_columns = 0;   // Names met that start with hdr__ or tarn_ and got a _ in front.
-  uint64_t ignored_members = 0;   // Members that a declared struct does not have.
-  uint64_t nulled_values = 0;     // Infinite or out-of-range dates and timestamps made NULL.
+  // Names met that start with hdr__ or tarn_ and got a _ in front, or have NUL and got _ for it.
+  uint64_t renamed_columns = 0;
+  uint64_t ignored_members = 0;  // Members that a declared struct does not have.
+  uint64_t nulled_values = 0;    // Infinite or out-of-range dates and timestamps made NULL.
   friend bool operator==(const JsonCounters&, const JsonCounters&) = default;
 };
 
@@ -62,8 +63,10 @@ struct JsonBatch {
 /// Collects rows of one batch after the other. One owner thread. Memory: the batch.
 class JsonColumns {
  public:
-  /// `start` is the state after the batches before (declared columns of `options` are added).
-  /// Errors: kInvalidArgument on declared names that are equal but for case.
+  /// `start` is the state after the batches before. Declared columns of `options` that it lacks are
+  /// added, those that it has take the declared type.
+  /// Errors: kInvalidArgument on declared names that are equal but for case or have NUL, and on a
+  /// declared type that does not hold what the column has held so far (both types are named).
   static Result<std::unique_ptr<JsonColumns>> Make(JsonColumnsOptions options,
                                                    ColumnSet start = {});
   ~JsonColumns();

@@ -231,6 +231,26 @@ TEST_F(JsonColumnsTest, HeaderNamesAreRenamed) {
   EXPECT_EQ(columns_->counters().renamed_columns, 1U);
 }
 
+TEST_F(JsonColumnsTest, NulCharactersInNamesAreReplaced) {
+  const std::string row = R"({"\u0000z":1,"a\u0000\u0000b":2,"tarn_\u0000":3,"hdr_\u0000x":4,)"
+                          R"("s":{"\u0000":5,"l":[{"q\u0000":6}]},"\u0001":7})";
+  ASSERT_TRUE(Add(row).ok());
+  ASSERT_TRUE(Add(R"({"_z":8})").ok());
+  ASSERT_TRUE(Add(row).ok());
+  Finish();
+  EXPECT_THAT(Names(), ElementsAre("_z", "a__b", "_tarn__", "_hdr__x", "s", "\x01"));
+  EXPECT_EQ(Show("_z"), "int64: 1 | 8 | 1");
+  EXPECT_EQ(batch_.batch->GetColumnByName("s")->type()->ToString(),
+            "struct<_: int64, l: list<element: struct<q_: int64>>>");
+  EXPECT_EQ(columns_->counters().renamed_columns, 6U);
+  // The next life knows them by their new names.
+  Start({}, columns_->column_set());
+  ASSERT_TRUE(Add(row).ok());
+  Finish();
+  EXPECT_EQ(Show("_z"), "int64: 1");
+  EXPECT_EQ(batch_.batch->num_columns(), 6);
+}
+
 TEST_F(JsonColumnsTest, OddNamesAreKept) {
   ASSERT_TRUE(Add(R"({"x:y":1,"1st-col":2,"한국":3,"a.b":4})").ok());
   Finish();
@@ -344,6 +364,87 @@ TEST_F(JsonColumnsTest, DeclaredUuidIsStoredAsSixteenBytes) {
 TEST_F(JsonColumnsTest, DeclaredNamesMustDiffer) {
   EXPECT_THAT(JsonColumns::Make({.declared = {Declared("a", "int"), Declared("A", "int")}}),
               Fails(ErrorCode::kInvalidArgument));
+}
+
+TEST_F(JsonColumnsTest, NoNulCharacterIsDeclared) {
+  EXPECT_THAT(JsonColumns::Make({.declared = {Declared(std::string("a\0b", 3), "int")}}),
+              FailsWith(ErrorCode::kInvalidArgument, "column a_b is declared with a NUL"));
+}
+
+TEST_F(JsonColumnsTest, DeclaredColumnsAreKnownToTheNextLife) {
+  const JsonColumnsOptions options{.declared = {Declared("n", "long"),
+                                                Declared("s", "struct<a: int, b: uuid>"),
+                                                Declared("m", "map<string, array<time>>")}};
+  Start(options);
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_TRUE(Add(R"({"N":"7","s":{"a":1},"m":{"k":["01:02:03"]},"x":1})").ok());
+    Finish();
+    EXPECT_THAT(Names(), ElementsAre("n", "s", "m", "x"));
+    EXPECT_EQ(Show("n"), "int64: 7");
+    ASSERT_OK_AND_ASSIGN(ColumnSet set, DecodeColumnSet(EncodeColumnSet(columns_->column_set())));
+    Start(options, set);
+    EXPECT_EQ(columns_->column_set(), set);
+  }
+  EXPECT_EQ(Add(R"({"n":"x"})").code, RecordError::kTypeMismatch);
+}
+
+// What a column was declared as, or found to be from the value `was`, and what it is declared as
+// then; a text of the error where that cannot be.
+TEST_F(JsonColumnsTest, ADeclaredTypeMayWidenWhatIsKnown) {
+  struct Case {
+    std::string was;
+    std::string declared;
+    std::string error;
+  };
+  const auto check = [&](const Case& item, bool was_declared) {
+    SCOPED_TRACE(item.was + " to " + item.declared);
+    if (was_declared) {
+      Start({.declared = {Declared("V", item.was)}});
+    } else {
+      Start();
+      ASSERT_TRUE(Add("{\"V\":" + item.was + "}").ok());
+      Finish();
+    }
+    Result<std::unique_ptr<JsonColumns>> again =
+        JsonColumns::Make({.declared = {Declared("v", item.declared)}}, columns_->column_set());
+    if (!item.error.empty()) {
+      EXPECT_THAT(again, FailsWith(ErrorCode::kInvalidArgument, item.error));
+      return;
+    }
+    ASSERT_OK(again);
+    const ColumnState state = (*again)->column_set().columns.at(0);
+    EXPECT_EQ(state.name, "V");
+    EXPECT_TRUE(state.declared);
+    EXPECT_EQ(FieldsOf((*again)->column_set())[0].type, Declared("v", item.declared).type);
+  };
+  for (const Case& item : std::vector<Case>{
+           {"int", "long", ""},
+           {"int", "double", ""},
+           {"float", "double", ""},
+           {"long", "decimal(38,0)", ""},
+           {"long", "string", ""},
+           {"struct<a: int>", "struct<b: string, A: long>", ""},
+           {"array<int>", "array<string>", ""},
+           {"long", "int", "column V is declared int, but the rows landed so far have it as long"},
+           {"long", "double", "as long"},  // Its integers may be any.
+           {"array<long>", "array<double>", "as array<long>"},
+           {"string", "date", "declared date, but the rows landed so far have it as string"},
+           {"timestamp", "timestamptz", "as timestamp, which"},
+           {"struct<a: int, b: int>", "struct<a: int>", "as struct<"}}) {
+    check(item, true);
+  }
+  for (const Case& item :
+       std::vector<Case>{{"null", "date", ""},
+                         {"{}", "array<int>", "as string"},
+                         {"5", "long", ""},
+                         {"5", "double", ""},
+                         {"[5]", "array<double>", ""},
+                         {"9007199254740993", "double", "as long"},
+                         {"{\"a\":9007199254740993}", "struct<a: double>", "as struct<"},
+                         {"5", "int", "as long"},
+                         {"\"x\"", "long", "as string"}}) {
+    check(item, false);
+  }
 }
 
 TEST_F(JsonColumnsTest, TooManyColumnsFailTheRecordOnly) {

@@ -210,7 +210,7 @@ bool ReadStruct(ReadContext& context, ColumnNode& node, const LogicalField& fiel
   size_t field_hint = 0;
   const int64_t row = node.length;
   for (const JsonMember member : value.members()) {
-    ColumnNode* child = MemberColumn(node, hint, member.name, context.struct_fields_max);
+    ColumnNode* child = MemberColumn(context, node, hint, member.name);
     if (child == nullptr) {
       return false;
     }

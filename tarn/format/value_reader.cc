@@ -194,7 +194,7 @@ void ReadObject(ReadContext& context, ColumnNode& node, JsonValue value, int dep
   size_t hint = 0;
   const int64_t row = node.length;
   for (const JsonMember member : value.members()) {
-    ColumnNode* field = MemberColumn(node, hint, member.name, context.struct_fields_max);
+    ColumnNode* field = MemberColumn(context, node, hint, member.name);
     if (field == nullptr) {
       BecomeString(context, node);
       node.PushBytes(value.text());
@@ -406,13 +406,22 @@ void ReadInferred(ReadContext& context, ColumnNode& node, JsonValue value, int d
   }
 }
 
-ColumnNode* LookUpMember(ColumnNode& parent, size_t& hint, std::string_view name, size_t limit) {
+std::string WithoutNuls(std::string_view name) {
+  std::string kept(name);
+  std::replace(kept.begin(), kept.end(), '\0', '_');
+  return kept;
+}
+
+ColumnNode* LookUpMember(ReadContext& context, ColumnNode& parent, size_t& hint,
+                         std::string_view name) {
   const auto found = parent.spelling_index.find(name);
   if (found != parent.spelling_index.end()) {
     hint = found->second + 1U;
     return parent.spellings[found->second].node;
   }
-  ColumnNode* node = parent.AddMember(name, name, limit);
+  const std::string column_name = WithoutNuls(name);
+  context.counters.renamed_columns += column_name != name ? 1 : 0;
+  ColumnNode* node = parent.AddMember(name, column_name, context.struct_fields_max);
   hint = parent.spellings.size();
   return node;
 }

@@ -67,15 +67,20 @@ std::vector<JsonMember> LastMembers(ReadContext& context, JsonValue object);
 const LogicalField* FindField(const std::vector<LogicalField>& fields, size_t& hint,
                               std::string_view name);
 
+/// The name with _ for each NUL character: readers of our files take names for C strings.
+std::string WithoutNuls(std::string_view name);
+
 /// The member column for one member of an object, by position hint, spelling or folded name; made
-/// when it is new. Null when the object has `limit` members.
-ColumnNode* MemberColumn(ColumnNode& parent, size_t& hint, std::string_view name, size_t limit);
+/// when it is new, by the name WithoutNuls. Null when the object has `struct_fields_max` members.
+ColumnNode* MemberColumn(ReadContext& context, ColumnNode& parent, size_t& hint,
+                         std::string_view name);
 
 /// Slow half of MemberColumn.
-ColumnNode* LookUpMember(ColumnNode& parent, size_t& hint, std::string_view name, size_t limit);
+ColumnNode* LookUpMember(ReadContext& context, ColumnNode& parent, size_t& hint,
+                         std::string_view name);
 
-inline ColumnNode* MemberColumn(ColumnNode& parent, size_t& hint, std::string_view name,
-                                size_t limit) {
+inline ColumnNode* MemberColumn(ReadContext& context, ColumnNode& parent, size_t& hint,
+                                std::string_view name) {
   if (hint < parent.spellings.size()) {
     const ColumnNode::Spelling& expected = parent.spellings[hint];
     if (expected.text.size() == name.size() &&
@@ -84,7 +89,7 @@ inline ColumnNode* MemberColumn(ColumnNode& parent, size_t& hint, std::string_vi
       return expected.node;
     }
   }
-  return LookUpMember(parent, hint, name, limit);
+  return LookUpMember(context, parent, hint, name);
 }
 
 }  // namespace tarn::format

@@ -98,7 +98,8 @@ Result<int64_t> HeightOf(SqlTransaction& sql, const Node& node) {
   }
   int64_t height = 0;
   TARN_RETURN_IF_ERROR(
-      sql.Query("WITH RECURSIVE below (rid, depth) AS (SELECT ?1, 2 UNION ALL "
+      sql.Query("WITH RECURSIVE below (rid, depth) AS (SELECT rid, 2 FROM "
+                "tree_nodes WHERE rid = ?1 UNION ALL "
                 "SELECT n.rid, b.depth + 1 FROM tree_nodes n JOIN below b ON n.parent = b.rid "
                 "WHERE n.type <= 3) SELECT max(depth) FROM below",
                 {node.rid.ToString()}, [&](const SqlRow& row) {
