@@ -11,8 +11,10 @@
 
 #include "tarn/metastore/database.h"
 #include "tarn/metastore/faulty_database.h"
+#include "tarn/metastore/postgres_database.h"
 #include "tarn/metastore/sqlite_database.h"
 #include "test/support/matchers.h"
+#include "test/support/postgres_server.h"
 #include "test/support/temporary_directory.h"
 
 namespace tarn::metastore {
@@ -313,6 +315,38 @@ TEST_P(DatabaseContract, AFailedMigrationLeavesNothing) {
   EXPECT_OK(database().Migrate(steps));
 }
 
+TEST_P(DatabaseContract, TextsAreComparedByTheirBytes) {
+  ASSERT_OK(Write(1, "b", Durability::kLazy));
+  ASSERT_OK(Write(2, "B", Durability::kLazy));
+  ASSERT_OK(Write(3, "ä", Durability::kLazy));
+  std::vector<int64_t> ids;
+  ASSERT_OK(database().Read([&](SqlTransaction& sql) {
+    return sql.Query("SELECT id FROM rows WHERE text > ?1 ORDER BY text", {std::string("A")},
+                     [&](const SqlRow& row) {
+                       ids.push_back(row.Int(0));
+                       return Result<RowAction>(RowAction::kContinue);
+                     });
+  }));
+  EXPECT_THAT(ids, ::testing::ElementsAre(2, 1, 3));
+}
+
+TEST_P(DatabaseContract, AChangeThatReturnsRowsIsUndoneAlone) {
+  ASSERT_OK(Write(1, "a", Durability::kLazy));
+  ASSERT_OK(database().Write([&](SqlTransaction& sql) -> Status {
+    const auto insert = [&](int64_t id) {
+      return sql.Query("INSERT INTO rows (id, text) VALUES (?1, 'x') RETURNING id", {id},
+                       [&](const SqlRow& row) {
+                         EXPECT_EQ(row.Int(0), id);
+                         return Result<RowAction>(RowAction::kContinue);
+                       });
+    };
+    TARN_RETURN_IF_ERROR(insert(2));
+    EXPECT_THAT(insert(1), Fails(ErrorCode::kAlreadyExists));
+    return insert(3);
+  }));
+  EXPECT_THAT(Ids(), ::testing::ElementsAre(1, 2, 3));
+}
+
 TEST_P(DatabaseContract, ANewerSchemaIsRefused) {
   std::vector<Migration> steps = Steps();
   steps.pop_back();
@@ -344,10 +378,26 @@ class FaultyUnderTest final : public DatabaseUnderTest {
   FaultyDatabase faulty_{inner_.database()};
 };
 
+class PostgresUnderTest final : public DatabaseUnderTest {
+ public:
+  PostgresUnderTest() {
+    Result<std::unique_ptr<PostgresDatabase>> opened =
+        PostgresDatabase::Open({.url = SharedPostgres().NewSchema()});
+    EXPECT_THAT(opened, IsOk());
+    database_ = std::move(opened).value();
+  }
+  Database& database() override { return *database_; }
+
+ private:
+  std::unique_ptr<PostgresDatabase> database_;
+};
+
 INSTANTIATE_TEST_SUITE_P(
     Databases, DatabaseContract,
     ::testing::Values(DatabaseMaker{"sqlite", [] { return std::make_unique<SqliteUnderTest>(); }},
-                      DatabaseMaker{"faulty", [] { return std::make_unique<FaultyUnderTest>(); }}),
+                      DatabaseMaker{"faulty", [] { return std::make_unique<FaultyUnderTest>(); }},
+                      DatabaseMaker{"postgres",
+                                    [] { return std::make_unique<PostgresUnderTest>(); }}),
     [](const auto& instance) { return instance.param.name; });
 
 }  // namespace

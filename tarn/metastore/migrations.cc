@@ -46,6 +46,33 @@ Result<std::vector<Migration>> PlanMigrations(const std::vector<AppliedMigration
   return plan;
 }
 
+Result<std::vector<AppliedMigration>> ReadAppliedMigrations(SqlTransaction& sql) {
+  std::vector<AppliedMigration> applied;
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT room, version, hash FROM tarn_migrations", {}, [&](const SqlRow& row) {
+        applied.push_back({.room = std::string(row.Text(0)),
+                           .version = static_cast<int>(row.Int(1)),
+                           .hash = std::string(row.Text(2))});
+        return Result<RowAction>(RowAction::kContinue);
+      }));
+  return applied;
+}
+
+Status RunMigrations(SqlTransaction& sql, const std::vector<Migration>& wanted,
+                     const std::function<Status(const std::string&)>& run_script) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<AppliedMigration> applied, ReadAppliedMigrations(sql));
+  TARN_ASSIGN_OR_RETURN(const std::vector<Migration> plan, PlanMigrations(applied, wanted));
+  for (const Migration& step : plan) {
+    TARN_RETURN_IF_ERROR(run_script(step.sql).WithContext(
+        "migration " + std::to_string(step.version) + " of room " + step.room));
+    TARN_RETURN_IF_ERROR(
+        sql.Execute("INSERT INTO tarn_migrations (room, version, hash) VALUES (?1, ?2, ?3)",
+                    {step.room, static_cast<int64_t>(step.version), HashOf(step)})
+            .status());
+  }
+  return Status::Ok();
+}
+
 std::vector<Migration> Migrations() {
   return {{.room = "metastore", .version = 1, .sql = R"(
 CREATE TABLE tarn_leases (

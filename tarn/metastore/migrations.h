@@ -4,6 +4,7 @@
 // program does not name are left alone; a step never changes after it was released.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,14 @@ std::string HashOf(const Migration& migration);
 /// step with another text.
 Result<std::vector<Migration>> PlanMigrations(const std::vector<AppliedMigration>& applied,
                                               const std::vector<Migration>& wanted);
+
+/// What is recorded in tarn_migrations, which must be there.
+Result<std::vector<AppliedMigration>> ReadAppliedMigrations(SqlTransaction& sql);
+
+/// Runs the steps of `wanted` that `sql`'s database still needs, each by `run_script`, and records
+/// them. Errors: those of PlanMigrations and of the scripts, which name the step.
+Status RunMigrations(SqlTransaction& sql, const std::vector<Migration>& wanted,
+                     const std::function<Status(const std::string&)>& run_script);
 
 /// The tables of this room: leases and idempotency keys.
 std::vector<Migration> Migrations();

@@ -1,6 +1,5 @@
 #include "tarn/metastore/sqlite_connection.h"
 
-#include <exception>
 #include <utility>
 #include <vector>
 
@@ -332,51 +331,8 @@ Status SqliteConnection::Query(std::string_view sql, const SqlArguments& argumen
   }
 }
 
-int64_t SqliteConnection::LastInsertId() const { return sqlite3_last_insert_rowid(handle_); }
+Result<int64_t> SqliteConnection::LastInsertId() { return sqlite3_last_insert_rowid(handle_); }
 
 bool SqliteConnection::InTransaction() const { return sqlite3_get_autocommit(handle_) == 0; }
-
-Result<int64_t> SqliteTransaction::Execute(std::string_view sql, const SqlArguments& arguments) {
-  TARN_RETURN_IF_ERROR(failure_);
-  Result<int64_t> result = connection_.Execute(sql, arguments);
-  Remember(result.status());
-  return result;
-}
-
-Status SqliteTransaction::Query(std::string_view sql, const SqlArguments& arguments,
-                                const RowCallback& row) {
-  TARN_RETURN_IF_ERROR(failure_);
-  bool from_callback = false;
-  Status status = connection_.Query(sql, arguments, [&](const SqlRow& current) {
-    Result<RowAction> action = row(current);
-    from_callback = !action.ok();
-    return action;
-  });
-  if (!from_callback) {
-    Remember(status);
-  }
-  return status;
-}
-
-void SqliteTransaction::Remember(const Status& status) {
-  // A violated constraint undoes its statement alone and is an answer, not a failure.
-  if (!status.ok() && status.code() != ErrorCode::kAlreadyExists &&
-      status.code() != ErrorCode::kInvalidArgument && failure_.ok()) {
-    failure_ = status;
-  }
-}
-
-Status RunFunction(SqliteConnection& connection, const SqlFunction& function) {
-  SqliteTransaction transaction(connection);
-  Status status;
-  try {
-    status = function(transaction);
-  } catch (const std::exception& error) {
-    status = Status::Internal(std::string("exception in a metastore function: ") + error.what());
-  } catch (...) {
-    status = Status::Internal("unknown exception in a metastore function");
-  }
-  return transaction.failure().ok() ? status : transaction.failure();
-}
 
 }  // namespace tarn::metastore

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "tarn/metastore/database.h"
+#include "tarn/metastore/connection.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -31,22 +31,27 @@ struct ConnectionOptions {
 };
 
 /// One user at a time.
-class SqliteConnection {
+class SqliteConnection final : public Connection {
  public:
   /// A writer creates the file when it is missing and turns the write-ahead log on.
   /// Errors: kCorruption, kUnavailable; kFailedPrecondition for a database of another program.
   static Result<std::unique_ptr<SqliteConnection>> Open(const ConnectionOptions& options);
-  ~SqliteConnection();
+  ~SqliteConnection() override;
   SqliteConnection(const SqliteConnection&) = delete;
   SqliteConnection& operator=(const SqliteConnection&) = delete;
 
   /// Runs statements separated by ';' without arguments.
-  Status RunScript(const std::string& sql);
-  Result<int64_t> Execute(std::string_view sql, const SqlArguments& arguments);
-  Status Query(std::string_view sql, const SqlArguments& arguments, const RowCallback& row);
-  [[nodiscard]] int64_t LastInsertId() const;
+  Status RunScript(const std::string& sql) override;
+  Result<int64_t> Execute(std::string_view sql, const SqlArguments& arguments) override;
+  Status Query(std::string_view sql, const SqlArguments& arguments,
+               const RowCallback& row) override;
+  Result<int64_t> LastInsertId() override;
+  Status BeginRead() override { return Execute("BEGIN", {}).status(); }
+  Status EndRead() override { return Execute("ROLLBACK", {}).status(); }
   /// False also after SQLite gave a transaction up by itself (disk full, I/O error).
-  [[nodiscard]] bool InTransaction() const;
+  [[nodiscard]] bool InTransaction() const override;
+  [[nodiscard]] bool HasFailed() const override { return !InTransaction(); }
+  [[nodiscard]] bool IsLost() const override { return false; }
   /// Failure of an SQLite call on this connection, `code` being its result.
   [[nodiscard]] Status Failure(int code, std::string_view doing) const;
   [[nodiscard]] sqlite3* handle() const { return handle_; }
@@ -74,27 +79,5 @@ class SqliteConnection {
   ConnectionOptions options_;
   std::unordered_map<std::string, Entry, TextHash, std::equal_to<>> statements_;
 };
-
-/// A transaction as functions see it. Remembers the first failure after which its work cannot be
-/// trusted, so that a function which swallows it fails all the same.
-class SqliteTransaction final : public SqlTransaction {
- public:
-  explicit SqliteTransaction(SqliteConnection& connection) : connection_(connection) {}
-  Result<int64_t> Execute(std::string_view sql, const SqlArguments& arguments) override;
-  Status Query(std::string_view sql, const SqlArguments& arguments,
-               const RowCallback& row) override;
-  int64_t LastInsertId() override { return connection_.LastInsertId(); }
-
-  [[nodiscard]] const Status& failure() const { return failure_; }
-
- private:
-  void Remember(const Status& status);
-
-  SqliteConnection& connection_;
-  Status failure_;
-};
-
-/// Runs `function` with a last catch, and returns the transaction's own failure if it had one.
-Status RunFunction(SqliteConnection& connection, const SqlFunction& function);
 
 }  // namespace tarn::metastore

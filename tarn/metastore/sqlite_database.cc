@@ -1,11 +1,12 @@
 #include "tarn/metastore/sqlite_database.h"
 
-#include <condition_variable>
-#include <mutex>
+#include <filesystem>
 #include <utility>
 
 #include "tarn/metastore/home_lock.h"
 #include "tarn/metastore/migrations.h"
+#include "tarn/metastore/published_file.h"
+#include "tarn/metastore/reader_pool.h"
 #include "tarn/metastore/sqlite_connection.h"
 #include "tarn/metastore/sqlite_writer.h"
 
@@ -35,6 +36,18 @@ Status CheckOptions(const SqliteOptions& options) {
   return {};
 }
 
+// Whether any program has filled the file yet.
+Result<bool> HasMigrations(SqlTransaction& sql) {
+  bool found = false;
+  TARN_RETURN_IF_ERROR(
+      sql.Query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'tarn_migrations'", {},
+                [&](const SqlRow&) {
+                  found = true;
+                  return Result<RowAction>(RowAction::kStop);
+                }));
+  return found;
+}
+
 }  // namespace
 
 class SqliteDatabase::Core {
@@ -43,78 +56,27 @@ class SqliteDatabase::Core {
        std::unique_ptr<SqliteConnection> writing)
       : options_(std::move(options)),
         lock_(std::move(lock)),
-        writer_(std::move(writing), options_) {}
+        writer_(std::move(writing), options_),
+        readers_({.name = options_.path.string(),
+                  .readers_max = options_.readers_max,
+                  .wait_max = options_.queue_wait_max},
+                 [this]() -> Result<std::unique_ptr<Connection>> {
+                   TARN_ASSIGN_OR_RETURN(
+                       std::unique_ptr<SqliteConnection> reader,
+                       SqliteConnection::Open(OptionsFor(options_, ConnectionMode::kReader)));
+                   return std::unique_ptr<Connection>(std::move(reader));
+                 }) {}
 
-  Status Read(const SqlFunction& function) {
-    TARN_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader, TakeReader());
-    const Result<int64_t> begun = reader->Execute("BEGIN", {});
-    Status status = begun.status();
-    if (status.ok()) {
-      status = RunFunction(*reader, function);
-      if (reader->InTransaction()) {
-        const Result<int64_t> ended = reader->Execute("ROLLBACK", {});
-        if (!ended.ok()) {
-          DropReader();
-          return status.ok() ? ended.status() : status;
-        }
-      }
-    }
-    GiveReader(std::move(reader));
-    return status;
-  }
+  Status Read(const SqlFunction& function) { return readers_.Read(function); }
 
   SqliteWriter& writer() { return writer_; }
+  [[nodiscard]] const SqliteOptions& options() const { return options_; }
 
  private:
-  Result<std::unique_ptr<SqliteConnection>> TakeReader() {
-    {
-      std::unique_lock lock(mutex_);
-      if (!returned_.wait_for(lock, options_.queue_wait_max, [&] {
-            return !idle_.empty() || open_count_ < options_.readers_max;
-          })) {
-        return Status(ErrorCode::kResourceExhausted,
-                      "metastore " + options_.path.string() + ": all " +
-                          std::to_string(options_.readers_max) + " read connections are busy");
-      }
-      if (!idle_.empty()) {
-        std::unique_ptr<SqliteConnection> reader = std::move(idle_.back());
-        idle_.pop_back();
-        return reader;
-      }
-      ++open_count_;
-    }
-    Result<std::unique_ptr<SqliteConnection>> opened =
-        SqliteConnection::Open(OptionsFor(options_, ConnectionMode::kReader));
-    if (!opened.ok()) {
-      DropReader();
-    }
-    return opened;
-  }
-
-  void GiveReader(std::unique_ptr<SqliteConnection> reader) {
-    {
-      const std::lock_guard lock(mutex_);
-      idle_.push_back(std::move(reader));
-    }
-    returned_.notify_one();
-  }
-
-  // A connection that cannot be used again makes room for a fresh one.
-  void DropReader() {
-    {
-      const std::lock_guard lock(mutex_);
-      --open_count_;
-    }
-    returned_.notify_one();
-  }
-
   const SqliteOptions options_;
   std::unique_ptr<HomeLock> lock_;  // Freed last.
   SqliteWriter writer_;
-  std::mutex mutex_;
-  std::condition_variable returned_;
-  std::vector<std::unique_ptr<SqliteConnection>> idle_;  // Guarded by mutex_.
-  size_t open_count_ = 0;                                // Guarded by mutex_.
+  ReaderPool readers_;
 };
 
 SqliteDatabase::SqliteDatabase(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -142,24 +104,41 @@ Status SqliteDatabase::Migrate(const std::vector<Migration>& migrations) {
     TARN_RETURN_IF_ERROR(connection.RunScript(
         "CREATE TABLE IF NOT EXISTS tarn_migrations (room TEXT NOT NULL, version INTEGER NOT "
         "NULL, hash TEXT NOT NULL, PRIMARY KEY (room, version))"));
-    std::vector<AppliedMigration> applied;
-    TARN_RETURN_IF_ERROR(
-        sql.Query("SELECT room, version, hash FROM tarn_migrations", {}, [&](const SqlRow& row) {
-          applied.push_back({.room = std::string(row.Text(0)),
-                             .version = static_cast<int>(row.Int(1)),
-                             .hash = std::string(row.Text(2))});
-          return Result<RowAction>(RowAction::kContinue);
-        }));
-    TARN_ASSIGN_OR_RETURN(const std::vector<Migration> plan, PlanMigrations(applied, migrations));
-    for (const Migration& step : plan) {
-      TARN_RETURN_IF_ERROR(connection.RunScript(step.sql).WithContext(
-          "migration " + std::to_string(step.version) + " of room " + step.room));
-      TARN_RETURN_IF_ERROR(
-          sql.Execute("INSERT INTO tarn_migrations (room, version, hash) VALUES (?1, ?2, ?3)",
-                      {step.room, static_cast<int64_t>(step.version), HashOf(step)}));
-    }
-    return {};
+    return RunMigrations(sql, migrations,
+                         [&](const std::string& script) { return connection.RunScript(script); });
   });
+}
+
+Result<bool> SqliteDatabase::BackUpBefore(const std::vector<Migration>& migrations) {
+  std::vector<Migration> plan;
+  TARN_RETURN_IF_ERROR(Read([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const bool filled, HasMigrations(sql));
+    if (!filled) {
+      return Status::Ok();
+    }
+    TARN_ASSIGN_OR_RETURN(const std::vector<AppliedMigration> applied, ReadAppliedMigrations(sql));
+    if (!applied.empty()) {
+      TARN_ASSIGN_OR_RETURN(plan, PlanMigrations(applied, migrations));
+    }
+    return Status::Ok();
+  }));
+  if (plan.empty()) {
+    return false;
+  }
+  const std::filesystem::path& path = core_->options().path;
+  const std::string copy = path.string() + ".before-upgrade";
+  const std::string part = copy + ".part";
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);  // Of an attempt that was cut short.
+  TARN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<SqliteConnection> connection,
+      SqliteConnection::Open(OptionsFor(core_->options(), ConnectionMode::kWriter)));
+  TARN_RETURN_IF_ERROR(
+      connection->Execute("VACUUM INTO ?1", {part}).status().WithContext("back up the metastore"));
+  std::filesystem::permissions(
+      part, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, ignored);
+  TARN_RETURN_IF_ERROR(PublishFile(part, copy));
+  return true;
 }
 
 Status SqliteDatabase::CheckIntegrity() {
@@ -177,6 +156,21 @@ Status SqliteDatabase::CheckIntegrity() {
                               "then restore a backup or an export");
   }
   return {};
+}
+
+Status SqliteDatabase::CheckReferences() {
+  std::string problems;
+  TARN_RETURN_IF_ERROR(Read([&](SqlTransaction& sql) {
+    return sql.Query("SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check", {},
+                     [&](const SqlRow& row) {
+                       problems += problems.empty() ? "" : "; ";
+                       problems += std::string(row.Text(0)) + " names rows that " +
+                                   std::string(row.Text(1)) + " does not have";
+                       return Result<RowAction>(RowAction::kContinue);
+                     });
+  }));
+  return problems.empty() ? Status::Ok()
+                          : Status::Corruption("the metastore is damaged: " + problems);
 }
 
 SqliteStatistics SqliteDatabase::statistics() const { return core_->writer().statistics(); }

@@ -69,8 +69,15 @@ class SqliteDatabase final : public Database {
   using Database::Write;
   Status Migrate(const std::vector<Migration>& migrations) override;
 
+  /// Copies the file to "<file>.before-upgrade" if `migrations` holds steps that a filled database
+  /// still needs: the way back to the older program. One that is there is replaced, whole or not
+  /// at all. Returns whether it did. Errors: those of PlanMigrations; kUnavailable when the copy
+  /// cannot be written. Cost: O(file).
+  Result<bool> BackUpBefore(const std::vector<Migration>& migrations);
   /// Reads every page. Errors: kCorruption with what is wrong. Cost: O(file).
   Status CheckIntegrity();
+  /// Looks for rows that name rows which are not there. Errors: kCorruption naming the tables.
+  Status CheckReferences();
   [[nodiscard]] SqliteStatistics statistics() const;
 
  private:

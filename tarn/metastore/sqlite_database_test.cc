@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include "tarn/metastore/migrations.h"
 #include "test/support/child_process.h"
 #include "test/support/matchers.h"
 #include "test/support/temporary_directory.h"
@@ -524,6 +525,54 @@ TEST_F(SqliteDatabaseTest, WhatWasAcknowledgedSurvivesKill9) {
         << "at most one unacknowledged row per thread and kill";
     EXPECT_OK(database_->CheckIntegrity());
   }
+}
+
+TEST_F(SqliteDatabaseTest, AnUpgradeKeepsTheOldFile) {
+  const Migration first{
+      .room = "test", .version = 1, .sql = "CREATE TABLE rows (id BIGINT PRIMARY KEY, text TEXT)"};
+  const Migration second{.room = "test", .version = 2, .sql = "DROP TABLE rows"};
+  const std::string copy = options_.path.string() + ".before-upgrade";
+  Open();
+  ASSERT_OK(Insert(1));
+  EXPECT_THAT(database_->BackUpBefore({first}), IsOkAndHolds(false));
+  EXPECT_FALSE(std::filesystem::exists(copy));
+  EXPECT_THAT(database_->BackUpBefore({{.room = "test", .version = 1, .sql = "SELECT 1"}}),
+              Fails(ErrorCode::kFailedPrecondition));
+
+  std::ofstream(copy + ".part") << "of an attempt that was cut short";
+  EXPECT_THAT(database_->BackUpBefore({first, second}), IsOkAndHolds(true));
+  EXPECT_FALSE(std::filesystem::exists(copy + ".part"));
+  ASSERT_OK(Insert(2));
+  EXPECT_THAT(database_->BackUpBefore({first, second}), IsOkAndHolds(true));
+  ASSERT_OK(database_->Migrate({first, second}));
+  EXPECT_THAT(database_->BackUpBefore({first, second}), IsOkAndHolds(false));
+
+  // The way back: the copy in the place of the file.
+  database_.reset();
+  for (const char* suffix : {"-wal", "-shm"}) {
+    std::filesystem::remove(options_.path.string() + suffix);
+  }
+  std::filesystem::rename(copy, options_.path);
+  Open();
+  EXPECT_EQ(Ids(), (std::set<int64_t>{1, 2}));
+}
+
+TEST_F(SqliteDatabaseTest, AnUpgradeWithoutItsCopyDoesNotBegin) {
+  Open();
+  const std::string copy = options_.path.string() + ".before-upgrade";
+  std::filesystem::create_directory(copy);
+  std::ofstream(copy + "/in-the-way") << "x";
+  EXPECT_THAT(database_->BackUpBefore({{.room = "test",
+                                        .version = 1,
+                                        .sql = "CREATE TABLE rows (id BIGINT PRIMARY KEY, "
+                                               "text TEXT)"},
+                                       {.room = "test", .version = 2, .sql = "SELECT 1"}}),
+              FailsWith(ErrorCode::kUnavailable, "before-upgrade"));
+}
+
+TEST_F(SqliteDatabaseTest, AnEmptyFileNeedsNoCopy) {
+  ASSERT_OK_AND_ASSIGN(database_, SqliteDatabase::Open(options_));
+  EXPECT_THAT(database_->BackUpBefore(Migrations()), IsOkAndHolds(false));
 }
 
 }  // namespace
