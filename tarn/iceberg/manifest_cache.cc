@@ -90,6 +90,11 @@ uint64_t ManifestCache::size_bytes() const {
 
 namespace {
 
+Status Encrypted(std::string_view what, const std::string& path) {
+  return Status::Unimplemented(
+      fmt::format("{} {} is encrypted: encrypted tables cannot be read here", what, path));
+}
+
 // Version 1 snapshots may name their manifests themselves: nothing is known of them.
 std::vector<ManifestFile> InlineManifests(const Snapshot& snapshot) {
   std::vector<ManifestFile> manifests;
@@ -109,6 +114,9 @@ Result<ManifestList> ManifestCache::ReadList(storage::ObjectStore& store,
   }
   if (const auto found = state_->Find(snapshot.manifest_list); found && found->list != nullptr) {
     return found->list;
+  }
+  if (snapshot.unknown.contains("key-id")) {
+    return Encrypted("manifest list", snapshot.manifest_list);
   }
   TARN_ASSIGN_OR_RETURN(const std::string key, KeyOf(store, snapshot.manifest_list));
   TARN_ASSIGN_OR_RETURN(const std::string bytes, storage::ReadObject(store, key));
@@ -131,6 +139,9 @@ Result<ManifestEntries> ManifestCache::ReadManifest(storage::ObjectStore& store,
   if (spec == nullptr) {
     return Status::Corruption(fmt::format("manifest {}: the table has no partition spec {}",
                                           manifest.manifest_path, manifest.partition_spec_id));
+  }
+  if (manifest.key_metadata && !manifest.key_metadata->empty()) {
+    return Encrypted("manifest", manifest.manifest_path);
   }
   TARN_ASSIGN_OR_RETURN(const std::string key, KeyOf(store, manifest.manifest_path));
   TARN_ASSIGN_OR_RETURN(const std::string bytes, storage::ReadObject(store, key));

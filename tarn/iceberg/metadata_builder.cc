@@ -1,6 +1,7 @@
 #include "tarn/iceberg/metadata_builder.h"
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -61,6 +62,7 @@ class Builder {
   Result<UpdateResult> Finish();
 
  private:
+  [[nodiscard]] Status CheckDefaults() const;
   void DropIntermediateLogEntries();
   void DropExpiredLogEntries(const std::unordered_set<int64_t>& removed);
 
@@ -146,21 +148,6 @@ Status Builder::operator()(const SetCurrentSchema& update) {
   if (schema == nullptr) {
     return Status::InvalidArgument(
         fmt::format("Cannot set current schema to unknown schema: {}", id));
-  }
-  if (const SortOrder* order = metadata_.FindSortOrder(metadata_.default_sort_order_id)) {
-    for (const SortField& field : order->fields) {
-      if (schema->FindField(field.source_id) == nullptr) {
-        return Status::InvalidArgument(
-            fmt::format("Cannot set current schema to {}: the sort order needs column {}", id,
-                        field.source_id));
-      }
-    }
-  }
-  if (const PartitionSpec* spec = metadata_.FindSpec(metadata_.default_spec_id)) {
-    Status status = ValidatePartitionSpec(*spec, *schema);
-    if (!status.ok()) {
-      return status.WithContext(fmt::format("Cannot set current schema to {}", id));
-    }
   }
   metadata_.current_schema_id = id;
   changed_ = true;
@@ -395,8 +382,8 @@ Status Builder::operator()(const RemoveSnapshots& update) {
 Status Builder::operator()(const RemoveSnapshotRef& update) {
   const bool was_there = metadata_.refs.erase(update.name) > 0;
   if (update.name == kMainBranch && metadata_.current_snapshot_id) {
+    // The log stays: a replaced table can be read as it was.
     metadata_.current_snapshot_id.reset();
-    metadata_.snapshot_log.clear();
     changed_ = true;
   }
   changed_ = changed_ || was_there;
@@ -418,6 +405,19 @@ Status Builder::operator()(const SetLocation& update) {
 
 Status Builder::operator()(const SetProperties& update) {
   for (const auto& [key, value] : update.updates) {
+    if (key == "format-version") {
+      int32_t version = 0;
+      const char* const end = value.data() + value.size();
+      const auto [stop, error] = std::from_chars(value.data(), end, version);
+      if (error != std::errc() || stop != end) {
+        return Status::InvalidArgument("format-version must be a number, found " + value);
+      }
+      TARN_RETURN_IF_ERROR((*this)(UpgradeFormatVersion{version}));
+      continue;
+    }
+    if (IsReservedProperty(key)) {
+      continue;
+    }
     const auto at = metadata_.properties.find(key);
     if (at == metadata_.properties.end() || at->second != value) {
       metadata_.properties[key] = value;
@@ -564,6 +564,29 @@ void Builder::DropIntermediateLogEntries() {
   });
 }
 
+// The default spec and order must fit the current schema in the end; between the updates of one
+// list (a replaced table) they need not.
+Status Builder::CheckDefaults() const {
+  const Schema* schema = metadata_.FindSchema(metadata_.current_schema_id);
+  const std::string context =
+      fmt::format("Cannot set current schema to {}", metadata_.current_schema_id);
+  if (schema == nullptr) {
+    return Status::Ok();
+  }
+  if (const SortOrder* order = metadata_.FindSortOrder(metadata_.default_sort_order_id)) {
+    for (const SortField& field : order->fields) {
+      if (schema->FindField(field.source_id) == nullptr) {
+        return Status::InvalidArgument(
+            fmt::format("{}: the sort order needs column {}", context, field.source_id));
+      }
+    }
+  }
+  if (const PartitionSpec* spec = metadata_.FindSpec(metadata_.default_spec_id)) {
+    return ValidatePartitionSpec(*spec, *schema).WithContext(context);
+  }
+  return Status::Ok();
+}
+
 Result<UpdateResult> Builder::Finish() {
   DropIntermediateLogEntries();
   if (metadata_.schemas.empty() || metadata_.current_schema_id < 0) {
@@ -578,6 +601,7 @@ Result<UpdateResult> Builder::Finish() {
     metadata_.default_sort_order_id = 0;
   }
   if (changed_) {
+    TARN_RETURN_IF_ERROR(CheckDefaults());
     metadata_.last_updated_ms = std::max(updated_ms_.value_or(now_ms_), metadata_.last_updated_ms);
   }
   TARN_RETURN_IF_ERROR(ValidateTableMetadata(metadata_));

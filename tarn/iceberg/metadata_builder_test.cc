@@ -156,6 +156,37 @@ TEST(MetadataBuilderTest, RemovingSnapshotsTakesRefsStatisticsAndLogAlong) {
   EXPECT_EQ(headless.current_snapshot_id, std::nullopt);
 }
 
+TEST(MetadataBuilderTest, AReplacedTableMayLoseItsPartitionColumnAndKeepsItsLog) {
+  PartitionSpec spec{
+      .fields = {{.source_id = 1, .name = "a_bucket", .transform = Transform::Bucket(4)}}};
+  TableMetadata table = Apply(Base(), {AddSpec{spec}, SetDefaultSpec{}});
+  table = Apply(table, Append(11, 1));
+  Schema other;
+  other.fields = {{.id = 2, .name = "b", .type = Type::String()}};
+  std::vector<TableUpdate> replace = {RemoveSnapshotRef{"main"}, AddSchema{other, std::nullopt},
+                                      SetCurrentSchema{}};
+  EXPECT_THAT(ApplyUpdates(&table, replace, kNow), Fails(ErrorCode::kInvalidArgument))
+      << "the default spec needs the column";
+  replace.insert(replace.end(), {AddSpec{}, SetDefaultSpec{}});
+  for (const TableUpdate& update : Append(12, 2)) {
+    replace.push_back(update);
+  }
+  const TableMetadata replaced = Apply(table, replace);
+  EXPECT_EQ(replaced.current_snapshot_id, 12);
+  ASSERT_EQ(replaced.snapshot_log.size(), 2U);
+  EXPECT_EQ(replaced.snapshot_log[0].snapshot_id, 11);
+}
+
+TEST(MetadataBuilderTest, ReservedPropertiesAreNotStored) {
+  const TableMetadata table =
+      Apply(Base(), {SetProperties{{{"format-version", "3"}, {"uuid", "x"}, {"mine", "1"}}}});
+  EXPECT_EQ(table.format_version, 3);
+  EXPECT_EQ(table.properties, (std::map<std::string, std::string>{{"k", "v"}, {"mine", "1"}}));
+  const TableMetadata base = Base();
+  EXPECT_THAT(ApplyUpdates(&base, {SetProperties{{{"format-version", "two"}}}}, kNow),
+              Fails(ErrorCode::kInvalidArgument));
+}
+
 TEST(MetadataBuilderTest, RefsMustPointToSnapshots) {
   const TableMetadata table = Apply(Base(), Append(11, 1));
   EXPECT_THAT(ApplyUpdates(&table, {SetSnapshotRef{"b", {.snapshot_id = 99}}}, kNow),

@@ -10,6 +10,7 @@
 #include "tarn/format/parquet_writer.h"
 #include "tarn/iceberg/data_file.h"
 #include "tarn/iceberg/delete_index.h"
+#include "tarn/iceberg/deletes/deletion_vector.h"
 #include "tarn/iceberg/schema_arrow.h"
 
 namespace tarn::iceberg {
@@ -181,6 +182,11 @@ Result<Positions> ReadPositionDeletesOf(storage::ObjectStore& store,
                                         const std::string& data_file_path) {
   Positions positions;
   for (const DataFile& file : delete_files) {
+    if (file.is_deletion_vector()) {
+      TARN_ASSIGN_OR_RETURN(const Positions rows, ReadDeletionVector(store, file));
+      positions.insert(positions.end(), rows.begin(), rows.end());
+      continue;
+    }
     const bool whole = ReferencedDataFile(file) == data_file_path;
     const Status status =
         VisitDeletes(store, file, [&](const arrow::Array& paths, int64_t row, int64_t position) {

@@ -35,7 +35,7 @@ Result<DataFile> WritePositionDeletes(storage::ObjectStore& store,
 Result<std::map<std::string, Positions>> ReadPositionDeletes(storage::ObjectStore& store,
                                                              const DataFile& delete_file);
 
-/// Deleted rows of one data file over all its position delete files.
+/// Deleted rows of one data file over all its position delete files and deletion vectors.
 /// Cost: reads every file whole; row groups of other data files are passed over by statistics.
 Result<Positions> ReadPositionDeletesOf(storage::ObjectStore& store,
                                         const std::vector<DataFile>& delete_files,

@@ -1,7 +1,10 @@
-// What counts, bounds and partition values say about a filter (expression.h).
+// What counts, bounds and partition values say about a filter (expression.h, file_filter.h).
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "tarn/iceberg/expression.h"
+#include "tarn/iceberg/file_filter.h"
 
 namespace tarn::iceberg {
 namespace {
@@ -10,18 +13,16 @@ namespace {
 struct ValueRange {
   bool may_null = true;
   bool may_nan = true;
-  bool may_value = true;  // A value that is neither null nor NaN.
-  std::optional<Literal> lower;
-  std::optional<Literal> upper;
+  bool may_value = true;           // A value that is neither null nor NaN.
+  const Literal* lower = nullptr;  // Null = not known.
+  const Literal* upper = nullptr;
 };
 
-Literal PlainZero(const Literal& literal, double zero) {
-  const auto* number = std::get_if<double>(&literal.value);
-  return number != nullptr && *number == 0 ? Literal::Double(zero) : literal;
-}
-
+// Both zeros are one value here.
 bool Below(const Literal& a, const Literal& b) {
-  return CompareLiterals(PlainZero(a, 0.0), PlainZero(b, 0.0)) < 0;
+  const auto* x = std::get_if<double>(&a.value);
+  const auto* y = std::get_if<double>(&b.value);
+  return !(x != nullptr && y != nullptr && *x == 0 && *y == 0) && CompareLiterals(a, b) < 0;
 }
 
 bool Contains(const ValueRange& range, const Literal& value) {
@@ -145,18 +146,21 @@ bool MustMatch(const Expression& e, const ValueRange& range) {
   }
 }
 
+ExpressionKind KindOf(const Expression& e) { return e.kind; }
+ExpressionKind KindOf(const FileFilter::Node& node) { return node.expression->kind; }
+
 // Leaves decide, and/or combine. Bound expressions hold no `not`.
-template <typename Leaf>
-bool Evaluate(const Expression& e, const Leaf& leaf) {
-  if (e.kind == ExpressionKind::kAnd) {
-    return std::all_of(e.children.begin(), e.children.end(),
-                       [&](const Expression& child) { return Evaluate(child, leaf); });
+template <typename Tree, typename Leaf>
+bool Evaluate(const Tree& e, const Leaf& leaf) {
+  const auto evaluate = [&](const Tree& child) { return Evaluate(child, leaf); };
+  switch (KindOf(e)) {
+    case ExpressionKind::kAnd:
+      return std::all_of(e.children.begin(), e.children.end(), evaluate);
+    case ExpressionKind::kOr:
+      return std::any_of(e.children.begin(), e.children.end(), evaluate);
+    default:
+      return leaf(e);
   }
-  if (e.kind == ExpressionKind::kOr) {
-    return std::any_of(e.children.begin(), e.children.end(),
-                       [&](const Expression& child) { return Evaluate(child, leaf); });
-  }
-  return leaf(e);
 }
 
 std::optional<Literal> DecodeBound(const Type& type, const std::string* bytes) {
@@ -169,8 +173,22 @@ std::optional<Literal> DecodeBound(const Type& type, const std::string* bytes) {
                                             : std::nullopt;
 }
 
-ValueRange RangeOf(const SchemaField& field, const DataFile& file) {
+// What a file says of the values of a column.
+struct FileRange {
+  FileRange(const SchemaField& field, const DataFile& file);
+  FileRange(const FileRange&) = delete;
+  FileRange& operator=(const FileRange&) = delete;
+
   ValueRange range;
+
+ private:
+  std::optional<Literal> lower_;
+  std::optional<Literal> upper_;
+};
+
+FileRange::FileRange(const SchemaField& field, const DataFile& file)
+    : lower_(DecodeBound(field.type, file.lower_bounds.Find(field.id))),
+      upper_(DecodeBound(field.type, file.upper_bounds.Find(field.id))) {
   const bool real = field.type.id == TypeId::kFloat || field.type.id == TypeId::kDouble;
   const int64_t* values = file.value_counts.Find(field.id);
   const int64_t* nulls = file.null_value_counts.Find(field.id);
@@ -182,9 +200,67 @@ ValueRange RangeOf(const SchemaField& field, const DataFile& file) {
     range.may_value = *values > *nulls + nan_count;
     range.may_nan = range.may_nan && *values > *nulls;
   }
-  range.lower = DecodeBound(field.type, file.lower_bounds.Find(field.id));
-  range.upper = DecodeBound(field.type, file.upper_bounds.Find(field.id));
-  return range;
+  range.lower = lower_ ? &*lower_ : nullptr;
+  range.upper = upper_ ? &*upper_ : nullptr;
+}
+
+// <0, 0, >0: a bound as it is stored against a value; nothing where it has to be decoded for that.
+std::optional<int> CompareStored(const Type& type, const std::string& bytes, const Literal& value) {
+  static_assert(std::endian::native == std::endian::little, "bounds are little endian");
+  const auto compare = [](const auto& a, const auto& b) { return a < b ? -1 : (b < a ? 1 : 0); };
+  if (type.id == TypeId::kString || type.id == TypeId::kBinary) {
+    const auto* text = std::get_if<std::string>(&value.value);
+    return text == nullptr ? std::nullopt : std::optional<int>(bytes.compare(*text));
+  }
+  const auto* number = std::get_if<int64_t>(&value.value);
+  if (number == nullptr) {
+    return std::nullopt;
+  }
+  if ((type.id == TypeId::kInt || type.id == TypeId::kDate) && bytes.size() == sizeof(int32_t)) {
+    int32_t bound = 0;
+    std::memcpy(&bound, bytes.data(), sizeof(bound));
+    return compare(int64_t{bound}, *number);
+  }
+  if (type.id != TypeId::kInt && type.id != TypeId::kDate && bytes.size() == sizeof(int64_t)) {
+    int64_t bound = 0;
+    std::memcpy(&bound, bytes.data(), sizeof(bound));
+    return compare(bound, *number);
+  }
+  return std::nullopt;
+}
+
+// True when one look at a stored bound shows that no row of the file matches: what most files of a
+// selective scan fail by, without decoding anything.
+bool IsOutside(const Expression& e, const SchemaField& column, const DataFile& file) {
+  const auto lower_is = [&](const Literal& value, int order_min) {
+    const std::string* bound = file.lower_bounds.Find(column.id);
+    const std::optional<int> order =
+        bound == nullptr ? std::nullopt : CompareStored(column.type, *bound, value);
+    return order && *order >= order_min;
+  };
+  const auto upper_is = [&](const Literal& value, int order_max) {
+    const std::string* bound = file.upper_bounds.Find(column.id);
+    const std::optional<int> order =
+        bound == nullptr ? std::nullopt : CompareStored(column.type, *bound, value);
+    return order && *order <= order_max;
+  };
+  switch (e.kind) {
+    case ExpressionKind::kEqual:
+    case ExpressionKind::kIn:
+      return std::all_of(e.values.begin(), e.values.end(), [&](const Literal& value) {
+        return lower_is(value, 1) || upper_is(value, -1);
+      });
+    case ExpressionKind::kLess:
+      return lower_is(e.values[0], 0);
+    case ExpressionKind::kLessOrEqual:
+      return lower_is(e.values[0], 1);
+    case ExpressionKind::kGreater:
+      return upper_is(e.values[0], 0);
+    case ExpressionKind::kGreaterOrEqual:
+      return upper_is(e.values[0], -1);
+    default:
+      return false;
+  }
 }
 
 // Largest value below `x` where values are whole numbers.
@@ -288,20 +364,17 @@ bool MayMatchTransformed(const Expression& e, const Transform& transform, const 
   });
 }
 
-// `range_of(i)`: what is known of the values of partition field i.
-template <typename RangeOfField>
-bool MayMatchSpec(const Expression& expression, const Schema& schema, const PartitionSpec& spec,
-                  const RangeOfField& range_of) {
-  return Evaluate(expression, [&](const Expression& e) {
+// `may_match(i)`: what partition field i, which is of the column, says of the predicate.
+template <typename MayMatchField>
+bool MayMatchSpec(const FileFilter::Node& root, const PartitionSpec& spec,
+                  const MayMatchField& may_match) {
+  return Evaluate(root, [&](const FileFilter::Node& node) {
+    const Expression& e = *node.expression;
     if (e.kind == ExpressionKind::kTrue || e.kind == ExpressionKind::kFalse) {
       return e.kind == ExpressionKind::kTrue;
     }
-    for (size_t i = 0; i < spec.fields.size(); ++i) {
-      const PartitionField& field = spec.fields[i];
-      const SchemaField* source =
-          field.source_id == e.field_id ? schema.FindField(e.field_id) : nullptr;
-      if (source != nullptr &&
-          !MayMatchTransformed(e, field.transform, source->type, range_of(i))) {
+    for (size_t i = 0; node.column != nullptr && i < spec.fields.size(); ++i) {
+      if (spec.fields[i].source_id == e.field_id && !may_match(node, i)) {
         return false;
       }
     }
@@ -309,30 +382,33 @@ bool MayMatchSpec(const Expression& expression, const Schema& schema, const Part
   });
 }
 
+FileFilter::Node MakeNode(const Expression& expression, const Schema& schema) {
+  FileFilter::Node node{
+      .expression = &expression, .column = schema.FindField(expression.field_id), .children = {}};
+  for (const Expression& child : expression.children) {
+    node.children.push_back(MakeNode(child, schema));
+  }
+  return node;
+}
+
 }  // namespace
 
-bool MayMatchFile(const Expression& expression, const Schema& schema, const DataFile& file) {
-  if (file.record_count == 0) {
-    return false;
-  }
-  return Evaluate(expression, [&](const Expression& e) {
-    const SchemaField* field = schema.FindField(e.field_id);
-    return field == nullptr || field->type.is_nested() ? e.kind != ExpressionKind::kFalse
-                                                       : MayMatch(e, RangeOf(*field, file));
-  });
+FileFilter::FileFilter(const Expression& expression, const Schema& schema)
+    : root_(MakeNode(expression, schema)) {}
+
+bool FileFilter::MayMatchFile(const DataFile& file) const {
+  return file.record_count != 0 && Evaluate(root_, [&](const Node& node) {
+           const Expression& e = *node.expression;
+           if (node.column == nullptr || node.column->type.is_nested()) {
+             return e.kind != ExpressionKind::kFalse;
+           }
+           return !IsOutside(e, *node.column, file) &&
+                  MayMatch(e, FileRange(*node.column, file).range);
+         });
 }
 
-bool MustMatchFile(const Expression& expression, const Schema& schema, const DataFile& file) {
-  return Evaluate(expression, [&](const Expression& e) {
-    const SchemaField* field = schema.FindField(e.field_id);
-    return field == nullptr || field->type.is_nested() ? e.kind == ExpressionKind::kTrue
-                                                       : MustMatch(e, RangeOf(*field, file));
-  });
-}
-
-bool MayMatchPartition(const Expression& expression, const Schema& schema,
-                       const PartitionSpec& spec, const PartitionValues& values) {
-  return MayMatchSpec(expression, schema, spec, [&](size_t i) {
+bool FileFilter::MayMatchPartition(const PartitionSpec& spec, const PartitionValues& values) const {
+  return MayMatchSpec(root_, spec, [&](const Node& node, size_t i) {
     ValueRange range;
     if (i < values.size()) {
       const Literal& value = values[i];
@@ -340,12 +416,31 @@ bool MayMatchPartition(const Expression& expression, const Schema& schema,
                .may_nan = value.is_nan(),
                .may_value = !value.is_null() && !value.is_nan()};
       if (range.may_value) {
-        range.lower = value;
-        range.upper = value;
+        range.lower = &value;
+        range.upper = &value;
       }
     }
-    return range;
+    return MayMatchTransformed(*node.expression, spec.fields[i].transform, node.column->type,
+                               range);
   });
+}
+
+bool MayMatchFile(const Expression& expression, const Schema& schema, const DataFile& file) {
+  return FileFilter(expression, schema).MayMatchFile(file);
+}
+
+bool MustMatchFile(const Expression& expression, const Schema& schema, const DataFile& file) {
+  return Evaluate(expression, [&](const Expression& e) {
+    const SchemaField* field = schema.FindField(e.field_id);
+    return field == nullptr || field->type.is_nested()
+               ? e.kind == ExpressionKind::kTrue
+               : MustMatch(e, FileRange(*field, file).range);
+  });
+}
+
+bool MayMatchPartition(const Expression& expression, const Schema& schema,
+                       const PartitionSpec& spec, const PartitionValues& values) {
+  return FileFilter(expression, schema).MayMatchPartition(spec, values);
 }
 
 bool MayMatchManifest(const Expression& expression, const Schema& schema, const PartitionSpec& spec,
@@ -354,18 +449,24 @@ bool MayMatchManifest(const Expression& expression, const Schema& schema, const 
     return true;
   }
   const std::vector<Type> types = PartitionTypes(spec, schema);
-  return MayMatchSpec(expression, schema, spec, [&](size_t i) {
+  const FileFilter::Node root = MakeNode(expression, schema);
+  return MayMatchSpec(root, spec, [&](const FileFilter::Node& node, size_t i) {
     const PartitionFieldSummary& summary = manifest.partitions[i];
     const bool real = types[i].id == TypeId::kFloat || types[i].id == TypeId::kDouble;
     ValueRange range;
     range.may_null = summary.contains_null;
     range.may_nan = real && summary.contains_nan.value_or(true);
-    range.lower = DecodeBound(types[i], summary.lower_bound ? &*summary.lower_bound : nullptr);
-    range.upper = DecodeBound(types[i], summary.upper_bound ? &*summary.upper_bound : nullptr);
+    const std::optional<Literal> lower =
+        DecodeBound(types[i], summary.lower_bound ? &*summary.lower_bound : nullptr);
+    const std::optional<Literal> upper =
+        DecodeBound(types[i], summary.upper_bound ? &*summary.upper_bound : nullptr);
+    range.lower = lower ? &*lower : nullptr;
+    range.upper = upper ? &*upper : nullptr;
     // Without bounds every value is null or NaN, unless the writer left them out altogether.
     range.may_value = summary.lower_bound.has_value() || summary.upper_bound.has_value() ||
                       (!summary.contains_null && !summary.contains_nan.value_or(false));
-    return range;
+    return MayMatchTransformed(*node.expression, spec.fields[i].transform, node.column->type,
+                               range);
   });
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "tarn/iceberg/file_filter.h"
+
 namespace tarn::iceberg {
 
 Status VisitLiveEntries(storage::ObjectStore& store, ManifestCache& cache,
@@ -76,13 +78,14 @@ Result<std::vector<FileScanTask>> PlanScan(storage::ObjectStore& store, Manifest
   // Global equality deletes have no partition values, so their manifests always pass.
   TARN_ASSIGN_OR_RETURN(const DeleteIndex deletes,
                         ReadDeletes(store, cache, metadata, *snapshot, accept));
+  const FileFilter wanted(bound, schema);
   TARN_RETURN_IF_ERROR(VisitLiveEntries(
       store, cache, metadata, *snapshot, ManifestContent::kData, accept,
       [&](const ManifestEntry& entry) -> Status {
         const DataFile& file = entry.data_file;
         const PartitionSpec* spec = metadata.FindSpec(file.spec_id);
-        if (!MayMatchPartition(bound, schema, *spec, file.partition) ||
-            (options.prune_by_bounds && !MayMatchFile(bound, schema, file))) {
+        if (!wanted.MayMatchPartition(*spec, file.partition) ||
+            (options.prune_by_bounds && !wanted.MayMatchFile(file))) {
           return Status::Ok();
         }
         if (tasks.size() >= options.file_count_max) {

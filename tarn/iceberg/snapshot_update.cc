@@ -133,6 +133,11 @@ Status SnapshotProducer::State::FilterObsolete(const TableMetadata& base,
   for (const DataFile& file : update.removed_data_files) {
     removal.removed_data_files.insert(file.file_path);
   }
+  for (const DataFile& file : update.added_delete_files) {
+    if (file.is_deletion_vector()) {
+      removal.vectors_for.insert(file.referenced_data_file.value_or(""));
+    }
+  }
   std::vector<ManifestFile> data = manifests;
   data.insert(data.end(), plan.manifests.begin(), plan.manifests.end());
   removal.obsolete_below = MinDataSequenceNumber(data, plan.sequence_number);

@@ -29,6 +29,15 @@
 
 namespace tarn::iceberg {
 
+/// One partition under one spec.
+struct PartitionOfSpec {
+  int32_t spec_id = 0;
+  PartitionValues values;
+  friend bool operator==(const PartitionOfSpec&, const PartitionOfSpec&) = default;
+};
+
+/// What is always checked: removed files are live, and no deletion vector was added since the start
+/// for a data file that gets one by this update.
 struct SnapshotValidation {
   /// Snapshot the caller planned on; changes of the branch since then are checked. Empty = nothing
   /// was there. It must be an ancestor of the head, unless no check below needs history.
@@ -39,6 +48,8 @@ struct SnapshotValidation {
   bool no_new_deletes = false;
   /// Fails when data files that may hold rows matching this were added since the start.
   std::optional<Expression> no_new_data;
+  /// Fails when data files were added to one of these partitions since the start.
+  std::vector<PartitionOfSpec> no_new_data_in;
 };
 
 struct SnapshotUpdate {
@@ -48,6 +59,8 @@ struct SnapshotUpdate {
   std::vector<DataFile> added_delete_files;
   /// Files to remove: found by path; spec and partition only make the search shorter. A file that
   /// is not live fails the update. Delete files that refer to one removed data file go with it.
+  /// A data file that gets a deletion vector loses the one it had, which must be named here and be
+  /// part of the new one.
   std::vector<DataFile> removed_data_files;
   std::vector<DataFile> removed_delete_files;
   std::map<std::string, std::string> summary;  // Own keys; counted keys are added.

@@ -32,6 +32,11 @@ constexpr std::string_view kReservedProperties[] = {
 
 }  // namespace
 
+bool IsReservedProperty(std::string_view name) {
+  return std::find(std::begin(kReservedProperties), std::end(kReservedProperties), name) !=
+         std::end(kReservedProperties);
+}
+
 const Schema* TableMetadata::FindSchema(int32_t schema_id) const {
   for (const SchemaPtr& schema : schemas) {
     if (schema->schema_id == schema_id) {

@@ -125,6 +125,10 @@ struct TableDefinition {
   SortOrder sort_order;                           // Likewise.
   std::map<std::string, std::string> properties;  // "format-version" chooses the version.
 };
+/// Names that stand for something else than a property ("uuid", "format-version", …); they are
+/// never stored.
+bool IsReservedProperty(std::string_view name);
+
 /// Metadata of a table without snapshots. Errors: kInvalidArgument.
 Result<TableMetadata> MakeTableMetadata(const TableDefinition& table, int64_t now_ms);
 

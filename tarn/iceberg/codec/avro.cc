@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <snappy-c.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -361,7 +362,7 @@ Status AvroFileReader::ReadHeader() {
   offset_ = kMagic.size() + decoder.offset();
   const auto codec = metadata_.find("avro.codec");
   codec_ = codec == metadata_.end() || codec->second.empty() ? "null" : codec->second;
-  if (codec_ != "null" && codec_ != "deflate" && codec_ != "zstandard") {
+  if (codec_ != "null" && codec_ != "deflate" && codec_ != "zstandard" && codec_ != "snappy") {
     return Status(ErrorCode::kUnimplemented,
                   fmt::format("avro codec '{}' cannot be read here", codec_));
   }
@@ -400,6 +401,34 @@ Status Inflate(std::string_view packed, uint64_t size_max, std::string& out) {
     return Status::Corruption("avro block: the deflate data is broken, cut or too large");
   }
   return Status::Ok();
+}
+
+// Raw snappy data with a CRC-32 of the unpacked bytes behind it, big endian.
+Status Unsnappy(std::string_view packed, uint64_t size_max, std::string& out) {
+  const auto broken = [] {
+    return Status::Corruption("avro block: the snappy data is broken, cut or too large");
+  };
+  if (packed.size() < 4) {
+    return broken();
+  }
+  const std::string_view body = packed.substr(0, packed.size() - 4);
+  size_t size = 0;
+  if (snappy_uncompressed_length(body.data(), body.size(), &size) != SNAPPY_OK || size > size_max) {
+    return broken();
+  }
+  out.resize(size);
+  if (snappy_uncompress(body.data(), body.size(), out.data(), &size) != SNAPPY_OK) {
+    return broken();
+  }
+  out.resize(size);
+  uint32_t wanted = 0;
+  for (const char c : packed.substr(body.size())) {
+    wanted = wanted << 8 | static_cast<unsigned char>(c);
+  }
+  const uLong found = crc32_z(0, reinterpret_cast<const Bytef*>(out.data()), out.size());
+  return wanted == static_cast<uint32_t>(found)
+             ? Status::Ok()
+             : Status::Corruption("avro block: the checksum of the snappy data does not match");
 }
 
 Status Unzstd(std::string_view packed, uint64_t size_max, std::string& out) {
@@ -441,8 +470,8 @@ Result<std::string_view> AvroFileReader::Unpack(std::string_view packed) {
   if (codec_ == "null") {
     return packed;
   }
-  TARN_RETURN_IF_ERROR(codec_ == "deflate" ? Inflate(packed, limits_.block_bytes_max, unpacked_)
-                                           : Unzstd(packed, limits_.block_bytes_max, unpacked_));
+  const auto unpack = codec_ == "deflate" ? &Inflate : codec_ == "snappy" ? &Unsnappy : &Unzstd;
+  TARN_RETURN_IF_ERROR(unpack(packed, limits_.block_bytes_max, unpacked_));
   return std::string_view(unpacked_);
 }
 

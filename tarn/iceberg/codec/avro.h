@@ -95,7 +95,7 @@ struct AvroLimits {
   uint64_t header_bytes_max = 64ULL << 20;
 };
 
-/// A file in memory, block by block. Codecs: null, deflate, zstandard.
+/// A file in memory, block by block. Codecs: null, deflate, snappy, zstandard.
 class AvroFileReader {
  public:
   /// Errors: kCorruption; kUnimplemented naming another codec.

@@ -539,6 +539,10 @@ Status InheritFrom(const ManifestFile& manifest, int32_t format_version,
     entry.file_sequence_number = entry.file_sequence_number.value_or(*entry.sequence_number);
     if (row_id && entry.is_live() && !entry.data_file.first_row_id) {
       entry.data_file.first_row_id = *row_id;
+      if (entry.data_file.record_count > INT64_MAX - *row_id) {
+        return Status::Corruption(fmt::format("manifest {}: the row ids of file {} are too large",
+                                              manifest.manifest_path, entry.data_file.file_path));
+      }
       *row_id += entry.data_file.record_count;
     }
   }

@@ -36,6 +36,16 @@ bool MayHoldPartition(const ManifestFile& manifest, const std::vector<Type>& typ
   return true;
 }
 
+// A deletion vector that must not stay beside a new one.
+std::optional<std::string> VectorFor(const DataFile& file,
+                                     const std::unordered_set<std::string>& data_files) {
+  if (!file.is_deletion_vector()) {
+    return std::nullopt;
+  }
+  std::optional<std::string> path = ReferencedDataFile(file);
+  return path && data_files.contains(*path) ? path : std::nullopt;
+}
+
 class Filter {
  public:
   Filter(const FileRemoval& removal, const TableMetadata& base, storage::ObjectStore& store,
@@ -47,8 +57,8 @@ class Filter {
         writer_(writer),
         summary_(summary) {
     for (const DataFile& file : removal.files) {
-      wanted_.insert(file.file_path);
-      missing_.insert(file.file_path);
+      wanted_.insert(RemovalKey(file));
+      missing_.insert(RemovalKey(file));
     }
     // Part of the names of rewritten manifests: what else than the head decides their content.
     key_suffix_ = fmt::format("|{}", removal.obsolete_below);
@@ -80,8 +90,8 @@ class Filter {
  private:
   [[nodiscard]] bool MayConcern(const ManifestFile& manifest) const {
     if (manifest.content == ManifestContent::kDeletes &&
-        (!removal_.removed_data_files.empty() ||
-         manifest.min_sequence_number < removal_.obsolete_below)) {
+        (!removal_.removed_data_files.empty() || !removal_.vectors_for.empty() ||
+         manifest.min_sequence_number <= removal_.obsolete_below)) {
       return true;
     }
     const PartitionSpec* spec = base_.FindSpec(manifest.partition_spec_id);
@@ -97,13 +107,16 @@ class Filter {
 
   [[nodiscard]] bool Goes(const ManifestEntry& entry) const {
     const DataFile& file = entry.data_file;
-    if (wanted_.contains(file.file_path)) {
+    if (wanted_.contains(RemovalKey(file))) {
       return true;
     }
     if (file.content == DataFileContent::kData) {
       return false;
     }
-    if (entry.sequence_number.value_or(0) < removal_.obsolete_below) {
+    // Position deletes apply to rows of their own number, too; equality deletes to older ones only.
+    const int64_t number = entry.sequence_number.value_or(0);
+    const bool equality = file.content == DataFileContent::kEqualityDeletes;
+    if (number < removal_.obsolete_below || (equality && number == removal_.obsolete_below)) {
       return true;
     }
     const std::optional<std::string> path = ReferencedDataFile(file);
@@ -126,8 +139,13 @@ class Filter {
         any = true;
         copy.status = ManifestStatus::kDeleted;
         copy.snapshot_id = writer_.snapshot_id();
-        missing_.erase(entry.data_file.file_path);
+        missing_.erase(RemovalKey(entry.data_file));
         summary_.Remove(entry.data_file);
+      } else if (const auto path = VectorFor(entry.data_file, removal_.vectors_for)) {
+        return Status::Conflict(
+            fmt::format("{} has a deletion vector already, which the new one does not replace: "
+                        "read the table again and retry",
+                        *path));
       }
       rewritten.push_back(std::move(copy));
     }
@@ -153,11 +171,17 @@ class Filter {
 
 }  // namespace
 
+std::string RemovalKey(const DataFile& file) {
+  return file.is_deletion_vector() ? fmt::format("{}@{}", file.file_path, *file.content_offset)
+                                   : file.file_path;
+}
+
 Result<FilterResult> FilterManifests(const std::vector<ManifestFile>& manifests,
                                      const FileRemoval& removal, const TableMetadata& base,
                                      storage::ObjectStore& store, ManifestCache& cache,
                                      ManifestFileWriter& writer, SnapshotSummary& summary) {
-  if (removal.files.empty() && removal.removed_data_files.empty() && removal.obsolete_below == 0) {
+  if (removal.files.empty() && removal.removed_data_files.empty() && removal.vectors_for.empty() &&
+      removal.obsolete_below == 0) {
     return FilterResult{.manifests = manifests};
   }
   return Filter(removal, base, store, cache, writer, summary).Run(manifests);

@@ -18,13 +18,21 @@
 
 namespace tarn::iceberg {
 
+/// What names a file among those of a snapshot: its path and, since several deletion vectors may
+/// share a Puffin file, "@<offset>" behind it for those.
+std::string RemovalKey(const DataFile& file);
+
 /// What to take out of the manifests of one content.
 struct FileRemoval {
   std::vector<DataFile> files;  // By path; each must be found live.
   /// Delete files about one of these data files go too, without having to be there.
   std::unordered_set<std::string> removed_data_files;
-  /// Delete files with a data sequence number below this apply to nothing any more.
+  /// The lowest data sequence number of live data files: delete files below it, equality deletes
+  /// also at it, apply to nothing any more.
   int64_t obsolete_below = 0;
+  /// Data files that get a deletion vector: one that they have and that is not in `files` is a
+  /// conflict.
+  std::unordered_set<std::string> vectors_for;
 };
 
 struct FilterResult {

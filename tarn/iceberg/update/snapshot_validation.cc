@@ -7,6 +7,7 @@
 
 #include "tarn/iceberg/delete_index.h"
 #include "tarn/iceberg/scan.h"
+#include "tarn/iceberg/update/manifest_filter.h"
 
 namespace tarn::iceberg {
 namespace {
@@ -16,10 +17,7 @@ Status CheckAdded(const DataFile& file, const SnapshotUpdate& update, const Tabl
   const auto fail = [&](std::string_view why) {
     return Status::InvalidArgument(fmt::format("file {}: {}", file.file_path, why));
   };
-  const std::string key = file.is_deletion_vector()
-                              ? fmt::format("{}@{}", file.file_path, *file.content_offset)
-                              : file.file_path;
-  if (!paths.insert(key).second) {
+  if (!paths.insert(RemovalKey(file)).second) {
     return fail("it is added twice");
   }
   const PartitionSpec* spec = base.FindSpec(file.spec_id);
@@ -34,6 +32,9 @@ Status CheckAdded(const DataFile& file, const SnapshotUpdate& update, const Tabl
       file.is_deletion_vector()) {
     return fail("deletion vectors need format version 3");
   }
+  if (file.is_deletion_vector() && !file.referenced_data_file) {
+    return fail("a deletion vector without its data file");
+  }
   if (file.content == DataFileContent::kEqualityDeletes && file.equality_ids.empty()) {
     return fail("equality deletes without columns");
   }
@@ -47,8 +48,14 @@ Status CheckAdded(const DataFile& file, const SnapshotUpdate& update, const Tabl
 // Files whose rows the update relies on: what it removes and what its deletes refer to.
 struct Concern {
   std::unordered_set<std::string> paths;
+  std::unordered_set<std::string> vectors;  // Data files that get a deletion vector.
   std::vector<const DataFile*> removed;
 };
+
+bool AddsVectors(const SnapshotUpdate& update) {
+  return std::any_of(update.added_delete_files.begin(), update.added_delete_files.end(),
+                     [](const DataFile& file) { return file.is_deletion_vector(); });
+}
 
 Status CheckDelete(const ManifestEntry& entry, const Concern& concern, bool keeps_number) {
   const DataFile& file = entry.data_file;
@@ -58,7 +65,9 @@ Status CheckDelete(const ManifestEntry& entry, const Concern& concern, bool keep
                     file.file_path, about));
   };
   if (const std::optional<std::string> path = ReferencedDataFile(file)) {
-    return concern.paths.contains(*path) ? conflict(*path) : Status::Ok();
+    const bool about = concern.paths.contains(*path) ||
+                       (file.is_deletion_vector() && concern.vectors.contains(*path));
+    return about ? conflict(*path) : Status::Ok();
   }
   if (file.content == DataFileContent::kEqualityDeletes && keeps_number) {
     return Status::Ok();  // Still newer than the rewritten rows, so it goes on to apply.
@@ -99,12 +108,19 @@ Status CheckNewDeletes(const SnapshotUpdate& update, const TableMetadata& base,
                        const Snapshot& head, int64_t start_number, storage::ObjectStore& store,
                        ManifestCache& cache) {
   Concern concern;
-  for (const DataFile& file : update.removed_data_files) {
-    concern.paths.insert(file.file_path);
-    concern.removed.push_back(&file);
+  for (const DataFile& file : update.added_delete_files) {
+    if (file.is_deletion_vector()) {
+      concern.vectors.insert(file.referenced_data_file.value_or(""));
+    }
   }
-  concern.paths.insert(update.validation.referenced_data_files.begin(),
-                       update.validation.referenced_data_files.end());
+  if (update.validation.no_new_deletes) {
+    for (const DataFile& file : update.removed_data_files) {
+      concern.paths.insert(file.file_path);
+      concern.removed.push_back(&file);
+    }
+    concern.paths.insert(update.validation.referenced_data_files.begin(),
+                         update.validation.referenced_data_files.end());
+  }
   return VisitLiveEntries(
       store, cache, base, head, ManifestContent::kDeletes,
       [&](const ManifestFile& manifest) { return manifest.sequence_number > start_number; },
@@ -117,25 +133,41 @@ Status CheckNewDeletes(const SnapshotUpdate& update, const TableMetadata& base,
 
 Status CheckNewData(const SnapshotUpdate& update, const TableMetadata& base, const Snapshot& head,
                     int64_t start_number, storage::ObjectStore& store, ManifestCache& cache) {
+  const SnapshotValidation& validation = update.validation;
   const Schema& schema = base.CurrentSchema();
-  TARN_ASSIGN_OR_RETURN(const Expression filter, Bind(*update.validation.no_new_data, schema));
+  TARN_ASSIGN_OR_RETURN(const Expression filter,
+                        Bind(validation.no_new_data.value_or(Expression::False()), schema));
+  const auto in_partition = [&](const DataFile& file) {
+    return std::any_of(validation.no_new_data_in.begin(), validation.no_new_data_in.end(),
+                       [&](const PartitionOfSpec& partition) {
+                         return partition.spec_id == file.spec_id &&
+                                partition.values == file.partition;
+                       });
+  };
   return VisitLiveEntries(
       store, cache, base, head, ManifestContent::kData,
       [&](const ManifestFile& manifest) {
         const PartitionSpec* spec = base.FindSpec(manifest.partition_spec_id);
         return manifest.sequence_number > start_number &&
-               (spec == nullptr || MayMatchManifest(filter, schema, *spec, manifest));
+               (spec == nullptr || !validation.no_new_data_in.empty() ||
+                MayMatchManifest(filter, schema, *spec, manifest));
       },
       [&](const ManifestEntry& entry) -> Status {
         const DataFile& file = entry.data_file;
         const PartitionSpec* spec = base.FindSpec(file.spec_id);
         // Rewritten files keep their old data sequence number: their rows are not new.
-        const bool conflicts = entry.sequence_number.value_or(0) > start_number &&
-                               MayMatchPartition(filter, schema, *spec, file.partition) &&
+        if (entry.sequence_number.value_or(0) <= start_number) {
+          return Status::Ok();
+        }
+        if (in_partition(file)) {
+          return Status::Conflict(fmt::format(
+              "Found conflicting files in a partition that is replaced: {}", file.file_path));
+        }
+        const bool conflicts = MayMatchPartition(filter, schema, *spec, file.partition) &&
                                MayMatchFile(filter, schema, file);
         return conflicts ? Status::Conflict(fmt::format(
                                "Found conflicting files that can contain records matching {}: {}",
-                               FormatExpression(*update.validation.no_new_data), file.file_path))
+                               FormatExpression(*validation.no_new_data), file.file_path))
                          : Status::Ok();
       });
 }
@@ -161,11 +193,11 @@ Status ValidateUpdate(const SnapshotUpdate& update, const TableMetadata& base) {
   std::unordered_set<std::string> removed;
   for (const auto* files : {&update.removed_data_files, &update.removed_delete_files}) {
     for (const DataFile& file : *files) {
-      if (paths.contains(file.file_path)) {
+      if (paths.contains(RemovalKey(file))) {
         return Status::InvalidArgument(
             fmt::format("file {}: it is both added and removed", file.file_path));
       }
-      removed.insert(file.file_path);
+      removed.insert(RemovalKey(file));
     }
   }
   for (const std::string& path : update.validation.referenced_data_files) {
@@ -194,7 +226,9 @@ Status ValidateHistory(const SnapshotUpdate& update, const TableMetadata& base,
     return Status::Ok();
   }
   TARN_RETURN_IF_ERROR(CheckReferenced(update, base, head, store, cache));
-  if (head == nullptr || (!validation.no_new_deletes && !validation.no_new_data)) {
+  const bool deletes_count = validation.no_new_deletes || AddsVectors(update);
+  const bool data_counts = validation.no_new_data || !validation.no_new_data_in.empty();
+  if (head == nullptr || (!deletes_count && !data_counts)) {
     return Status::Ok();
   }
   int64_t start_number = -1;
@@ -208,11 +242,10 @@ Status ValidateHistory(const SnapshotUpdate& update, const TableMetadata& base,
     }
     start_number = start->sequence_number;
   }
-  if (validation.no_new_deletes) {
+  if (deletes_count) {
     TARN_RETURN_IF_ERROR(CheckNewDeletes(update, base, *head, start_number, store, cache));
   }
-  return validation.no_new_data ? CheckNewData(update, base, *head, start_number, store, cache)
-                                : Status::Ok();
+  return data_counts ? CheckNewData(update, base, *head, start_number, store, cache) : Status::Ok();
 }
 
 }  // namespace tarn::iceberg
