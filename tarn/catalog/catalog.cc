@@ -1,54 +1,13 @@
 #include "tarn/catalog/catalog.h"
 
-#include <list>
-#include <mutex>
-#include <unordered_map>
-
-#include "tarn/base/crash_point.h"
 #include "tarn/base/log.h"
+#include "tarn/catalog/catalog_state.h"
+#include "tarn/catalog/location.h"
 #include "tarn/iceberg/commit.h"
-#include "tarn/iceberg/metadata_builder.h"
 
 namespace tarn::catalog {
 
 namespace {
-
-// Values by the name of the immutable file they were read from; the least recently used goes.
-template <typename T>
-class LocationCache {
- public:
-  explicit LocationCache(size_t count_max) : count_max_(count_max) {}
-
-  std::shared_ptr<const T> Find(const std::string& location) {
-    const std::lock_guard lock(mutex_);
-    const auto found = index_.find(location);
-    if (found == index_.end()) {
-      return nullptr;
-    }
-    entries_.splice(entries_.begin(), entries_, found->second);
-    return found->second->second;
-  }
-
-  void Add(const std::string& location, std::shared_ptr<const T> value) {
-    const std::lock_guard lock(mutex_);
-    if (count_max_ == 0 || index_.contains(location)) {
-      return;
-    }
-    entries_.emplace_front(location, std::move(value));
-    index_[location] = entries_.begin();
-    if (entries_.size() > count_max_) {
-      index_.erase(entries_.back().first);
-      entries_.pop_back();
-    }
-  }
-
- private:
-  using Entries = std::list<std::pair<std::string, std::shared_ptr<const T>>>;
-  const size_t count_max_;
-  std::mutex mutex_;
-  Entries entries_;                                                    // Guarded by mutex_.
-  std::unordered_map<std::string, typename Entries::iterator> index_;  // Guarded by mutex_.
-};
 
 // The object behind `rid`, which must be of `kind`.
 Result<CatalogObject> GetObject(metastore::Database& database, const Rid& rid, ObjectKind kind) {
@@ -68,26 +27,47 @@ Result<CatalogObject> GetObject(metastore::Database& database, const Rid& rid, O
   return *object;
 }
 
+// A cached file may be gone by now; only one that is there can be registered.
+Status RequireFile(storage::ObjectStore& store, const std::string& location) {
+  TARN_ASSIGN_OR_RETURN(const std::string key, storage::KeyOf(store, location));
+  const Result<storage::ObjectMeta> found = store.Head(key);
+  return found.status().code() == ErrorCode::kNotFound
+             ? Status::NotFound("Failed to open input stream for file: " + location)
+             : found.status();
+}
+
+ObjectDefinition DefinitionOf(const ObjectPlace& object, ObjectKind kind, std::string uuid,
+                              std::string metadata_location, std::string location) {
+  return {.kind = kind,
+          .folder = object.folder,
+          .name = object.name,
+          .uuid = std::move(uuid),
+          .metadata_location = std::move(metadata_location),
+          .writers = Writers::kAnyone,
+          .by = object.by,
+          .location = std::move(location)};
+}
+
+ObjectDefinition DefinitionOf(const ObjectPlace& object, const iceberg::TableMetadata& metadata,
+                              std::string file, std::string location) {
+  return DefinitionOf(object, ObjectKind::kTable, metadata.table_uuid, std::move(file),
+                      std::move(location));
+}
+
+ObjectDefinition DefinitionOf(const ObjectPlace& object, const iceberg::ViewMetadata& metadata,
+                              std::string file, std::string location) {
+  return DefinitionOf(object, ObjectKind::kView, metadata.view_uuid, std::move(file),
+                      std::move(location));
+}
+
 }  // namespace
 
-struct Catalog::Caches {
-  explicit Caches(const CatalogOptions& options)
-      : tables(options.metadata_count_max),
-        views(options.metadata_count_max),
-        manifests(options.manifest_cache) {}
-  LocationCache<iceberg::TableMetadata> tables;
-  LocationCache<iceberg::ViewMetadata> views;
-  iceberg::ManifestCache manifests;
-};
-
-struct Catalog::Pending {
-  LoadedTable base;
-  TableMetadataPtr next;      // The base's when nothing changes.
-  std::string next_location;  // Empty when nothing changes.
-};
-
 Catalog::Catalog(CatalogOptions options, CatalogDeps deps)
-    : options_(options), deps_(deps), caches_(std::make_unique<Caches>(options)) {}
+    : options_(options),
+      deps_(deps),
+      caches_(std::make_unique<Caches>(options)),
+      locks_(std::make_unique<Locks>()),
+      waiting_(std::make_unique<Waiting>()) {}
 Catalog::~Catalog() = default;
 
 iceberg::ManifestCache& Catalog::manifest_cache() { return caches_->manifests; }
@@ -98,9 +78,9 @@ Result<TableMetadataPtr> Catalog::ReadTable(const std::string& location) {
   }
   TARN_ASSIGN_OR_RETURN(iceberg::TableMetadata metadata,
                         iceberg::ReadTableMetadata(deps_.warehouse, location));
-  auto shared = std::make_shared<const iceberg::TableMetadata>(std::move(metadata));
-  caches_->tables.Add(location, shared);
-  return TableMetadataPtr(shared);
+  TableMetadataPtr shared = std::make_shared<const iceberg::TableMetadata>(std::move(metadata));
+  caches_->Add(location, shared);
+  return shared;
 }
 
 Result<ViewMetadataPtr> Catalog::ReadView(const std::string& location) {
@@ -109,9 +89,9 @@ Result<ViewMetadataPtr> Catalog::ReadView(const std::string& location) {
   }
   TARN_ASSIGN_OR_RETURN(iceberg::ViewMetadata metadata,
                         iceberg::ReadViewMetadata(deps_.warehouse, location));
-  auto shared = std::make_shared<const iceberg::ViewMetadata>(std::move(metadata));
-  caches_->views.Add(location, shared);
-  return ViewMetadataPtr(shared);
+  ViewMetadataPtr shared = std::make_shared<const iceberg::ViewMetadata>(std::move(metadata));
+  caches_->Add(location, shared);
+  return shared;
 }
 
 Result<LoadedTable> Catalog::LoadTable(const Rid& rid) {
@@ -134,106 +114,164 @@ Result<std::string> Catalog::WriteFirst(const iceberg::ViewMetadata& metadata) {
   return iceberg::WriteMetadata(deps_.warehouse, metadata, "", deps_.uuids);
 }
 
-Result<Catalog::Pending> Catalog::Prepare(const TableChange& change) {
-  Pending pending;
-  TARN_ASSIGN_OR_RETURN(pending.base, LoadTable(change.table.rid));
-  const iceberg::TableMetadata& base = *pending.base.metadata;
-  TARN_RETURN_IF_ERROR(iceberg::CheckRequirements(&base, change.requirements));
-  TARN_ASSIGN_OR_RETURN(iceberg::UpdateResult result,
-                        iceberg::ApplyUpdates(&base, change.updates, ToMillis(deps_.clock.Now())));
-  if (!result.changed) {
-    pending.next = pending.base.metadata;
-    return pending;
+void Catalog::RemoveFile(const std::string& location) {
+  const Result<std::string> key = storage::KeyOf(deps_.warehouse, location);
+  const Status removed = key.ok() ? deps_.warehouse.Delete(*key) : key.status();
+  if (!removed.ok()) {
+    Log(LogLevel::kWarning, "catalog", "left " + location + " behind: " + removed.ToString());
   }
-  const std::string& base_location = pending.base.object.metadata_location;
-  // Files that fall out of the log stay until orphan clean-up: readers may still be at them.
-  iceberg::LogPreviousMetadata(base, base_location, result.metadata);
-  TARN_ASSIGN_OR_RETURN(
-      pending.next_location,
-      iceberg::WriteMetadata(deps_.warehouse, result.metadata, base_location, deps_.uuids));
-  pending.next = std::make_shared<const iceberg::TableMetadata>(std::move(result.metadata));
-  return pending;
 }
 
-Status Catalog::Move(const std::vector<Pending>& pending, const metastore::SqlFunction& also) {
-  return deps_.database.Write([&](metastore::SqlTransaction& sql) -> Status {
-    for (const Pending& table : pending) {
-      if (!table.next_location.empty()) {
-        TARN_RETURN_IF_ERROR(
-            MovePointer(sql, {.rid = table.base.object.rid,
-                              .expected_location = table.base.object.metadata_location,
-                              .next_location = table.next_location}));
+// Names a new object and stores its pointer, once its location is found to be free.
+Result<CatalogObject> Catalog::CreateIn(metastore::SqlTransaction& sql,
+                                        const ObjectDefinition& definition) {
+  TARN_RETURN_IF_ERROR(RequireFreeLocation(
+      sql, deps_.warehouse,
+      {.location = definition.location, .owner = {}, .folder = definition.folder}));
+  // What was dropped there, in this folder, is taken over.
+  TARN_RETURN_IF_ERROR(
+      sql.Execute("DELETE FROM catalog_dropped WHERE location = ?1", {definition.location}));
+  return CreateObject(sql, deps_.tree, definition);
+}
+
+// Looks the outcome up after the reply to a creation was lost.
+Result<bool> Catalog::IsNamed(const ObjectDefinition& definition) {
+  std::optional<CatalogObject> object;
+  TARN_RETURN_IF_ERROR(deps_.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(object, FindObject(sql, definition.folder, definition.name));
+    return Status::Ok();
+  }));
+  return object && object->metadata_location == definition.metadata_location;
+}
+
+Result<CatalogObject> Catalog::Publish(const ObjectDefinition& definition,
+                                       const metastore::SqlFunction& check) {
+  CatalogObject object;
+  const Status made = deps_.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    if (check) {
+      TARN_RETURN_IF_ERROR(check(sql));
+    }
+    TARN_ASSIGN_OR_RETURN(object, CreateIn(sql, definition));
+    return Status::Ok();
+  });
+  if (made.code() == ErrorCode::kCommitStateUnknown) {
+    const Result<bool> named = IsNamed(definition);
+    if (named.ok() && *named) {
+      return object;
+    }
+  }
+  TARN_RETURN_IF_ERROR(made);
+  return object;
+}
+
+template <typename Loaded, typename Metadata>
+Result<Loaded> Catalog::PublishNew(const ObjectPlace& object, const Metadata& metadata,
+                                   const metastore::SqlFunction& check) {
+  TARN_ASSIGN_OR_RETURN(std::string location,
+                        CanonicalLocation(deps_.warehouse, metadata.location));
+  TARN_ASSIGN_OR_RETURN(std::string file, WriteFirst(metadata));
+  Result<CatalogObject> made =
+      Publish(DefinitionOf(object, metadata, file, std::move(location)), check);
+  if (!made.ok()) {
+    if (made.status().code() != ErrorCode::kCommitStateUnknown) {
+      RemoveFile(file);
+    }
+    return made.status();
+  }
+  auto shared = std::make_shared<const Metadata>(metadata);
+  caches_->Add(file, shared);
+  return Loaded{.object = *std::move(made), .metadata = std::move(shared)};
+}
+
+Result<LoadedTable> Catalog::CreateTable(const ObjectPlace& object,
+                                         const iceberg::TableMetadata& metadata,
+                                         const metastore::SqlFunction& check) {
+  return PublishNew<LoadedTable>(object, metadata, check);
+}
+
+Result<LoadedView> Catalog::CreateView(const ObjectPlace& object,
+                                       const iceberg::ViewMetadata& metadata,
+                                       const metastore::SqlFunction& check) {
+  return PublishNew<LoadedView>(object, metadata, check);
+}
+
+Result<LoadedTable> Catalog::RegisterTable(const ObjectPlace& object,
+                                           const std::string& metadata_location,
+                                           const metastore::SqlFunction& check) {
+  TARN_ASSIGN_OR_RETURN(const std::string file,
+                        CanonicalLocation(deps_.warehouse, metadata_location));
+  TARN_RETURN_IF_ERROR(RequireFile(deps_.warehouse, file));
+  TARN_ASSIGN_OR_RETURN(TableMetadataPtr metadata, ReadTable(file));
+  TARN_ASSIGN_OR_RETURN(std::string location,
+                        CanonicalLocation(deps_.warehouse, metadata->location));
+  const auto check_files = [&](metastore::SqlTransaction& sql) -> Status {
+    const LocationClaim claim{.location = location, .owner = {}, .folder = object.folder};
+    TARN_RETURN_IF_ERROR(RequireOwnFile(sql, deps_.warehouse, claim, file));
+    for (const iceberg::SnapshotPtr& snapshot : metadata->snapshots) {
+      if (!snapshot->manifest_list.empty()) {
+        TARN_RETURN_IF_ERROR(RequireOwnFile(sql, deps_.warehouse, claim, snapshot->manifest_list));
       }
     }
-    return also ? also(sql) : Status::Ok();
+    return check ? check(sql) : Status::Ok();
+  };
+  TARN_ASSIGN_OR_RETURN(CatalogObject made,
+                        Publish(DefinitionOf(object, *metadata, file, location), check_files));
+  return LoadedTable{.object = std::move(made), .metadata = std::move(metadata)};
+}
+
+Result<LoadedView> Catalog::RegisterView(const ObjectPlace& object,
+                                         const std::string& metadata_location,
+                                         const metastore::SqlFunction& check) {
+  TARN_ASSIGN_OR_RETURN(const std::string file,
+                        CanonicalLocation(deps_.warehouse, metadata_location));
+  TARN_RETURN_IF_ERROR(RequireFile(deps_.warehouse, file));
+  TARN_ASSIGN_OR_RETURN(ViewMetadataPtr metadata, ReadView(file));
+  TARN_ASSIGN_OR_RETURN(std::string location,
+                        CanonicalLocation(deps_.warehouse, metadata->location));
+  const auto check_file = [&](metastore::SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(RequireOwnFile(
+        sql, deps_.warehouse, {.location = location, .owner = {}, .folder = object.folder}, file));
+    return check ? check(sql) : Status::Ok();
+  };
+  TARN_ASSIGN_OR_RETURN(CatalogObject made,
+                        Publish(DefinitionOf(object, *metadata, file, location), check_file));
+  return LoadedView{.object = std::move(made), .metadata = std::move(metadata)};
+}
+
+Result<LoadedTable> Catalog::ReplaceTable(const CatalogObject& object,
+                                          const std::string& metadata_location,
+                                          const metastore::SqlFunction& check) {
+  TARN_ASSIGN_OR_RETURN(const std::string file,
+                        CanonicalLocation(deps_.warehouse, metadata_location));
+  TARN_RETURN_IF_ERROR(RequireFile(deps_.warehouse, file));
+  TARN_ASSIGN_OR_RETURN(TableMetadataPtr metadata, ReadTable(file));
+  TARN_ASSIGN_OR_RETURN(std::string location,
+                        CanonicalLocation(deps_.warehouse, metadata->location));
+  CatalogObject replaced = object;
+  replaced.metadata_location = file;
+  replaced.location = location;
+  replaced.uuid = metadata->table_uuid;
+  const Locks::Held held = locks_->Take({object.rid});
+  const LocationClaim claim{.location = location, .owner = object.rid, .folder = object.folder};
+  const Status moved = deps_.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    if (check) {
+      TARN_RETURN_IF_ERROR(check(sql));
+    }
+    TARN_ASSIGN_OR_RETURN(const std::optional<CatalogObject> now, FindObject(sql, object.rid));
+    if (!now) {
+      return Status::NotFound("Table does not exist: " + object.name);
+    }
+    TARN_RETURN_IF_ERROR(RequireFreeLocation(sql, deps_.warehouse, claim));
+    TARN_RETURN_IF_ERROR(RequireOwnFile(sql, deps_.warehouse, claim, file));
+    TARN_RETURN_IF_ERROR(MovePointer(sql, {.rid = object.rid,
+                                           .expected_location = now->metadata_location,
+                                           .next_location = file,
+                                           .object_location = location}));
+    return StatusOf(sql.Execute("UPDATE catalog_pointer SET uuid = ?2 WHERE rid = ?1",
+                                {object.rid.ToString(), metadata->table_uuid}));
   });
-}
-
-// Looks the outcome up after a commit whose reply was lost.
-Result<bool> Catalog::IsCommitted(const std::vector<Pending>& pending) {
-  for (const Pending& table : pending) {
-    if (table.next_location.empty()) {
-      continue;
-    }
-    TARN_ASSIGN_OR_RETURN(const LoadedTable now, LoadTable(table.base.object.rid));
-    bool found = now.object.metadata_location == table.next_location;
-    for (const iceberg::MetadataLogEntry& entry : now.metadata->metadata_log) {
-      found = found || entry.metadata_file == table.next_location;
-    }
-    return found;  // All pointers moved together, so one of them tells.
-  }
-  return false;
-}
-
-void Catalog::RemoveWritten(const std::vector<Pending>& pending) {
-  for (const Pending& table : pending) {
-    if (table.next_location.empty()) {
-      continue;
-    }
-    const Result<std::string> key = storage::KeyOf(deps_.warehouse, table.next_location);
-    const Status removed = key.ok() ? deps_.warehouse.Delete(*key) : key.status();
-    if (!removed.ok()) {
-      Log(LogLevel::kWarning, "catalog",
-          "left " + table.next_location + " behind: " + removed.ToString());
-    }
-  }
-}
-
-Result<std::vector<LoadedTable>> Catalog::CommitTables(const std::vector<TableChange>& changes,
-                                                       const metastore::SqlFunction& also) {
-  std::vector<Pending> pending;
-  for (const TableChange& change : changes) {
-    Result<Pending> prepared = Prepare(change);
-    if (!prepared.ok()) {
-      RemoveWritten(pending);
-      return prepared.status();
-    }
-    pending.push_back(std::move(prepared).value());
-  }
-  CrashPoint("catalog-before-pointer");
-  Status moved = Move(pending, also);
-  if (moved.code() == ErrorCode::kCommitStateUnknown) {
-    const Result<bool> committed = IsCommitted(pending);
-    if (!committed.ok() || !*committed) {
-      return moved;
-    }
-    moved = Status::Ok();
-  }
-  if (!moved.ok()) {
-    RemoveWritten(pending);
-    return moved;
-  }
-  CrashPoint("catalog-after-pointer");
-  std::vector<LoadedTable> tables;
-  for (Pending& table : pending) {
-    LoadedTable& loaded = tables.emplace_back(std::move(table.base));
-    loaded.metadata = table.next;
-    if (!table.next_location.empty()) {
-      loaded.object.metadata_location = table.next_location;
-      caches_->tables.Add(table.next_location, table.next);
-    }
-  }
-  return tables;
+  TARN_RETURN_IF_ERROR(moved);
+  return LoadedTable{.object = std::move(replaced), .metadata = std::move(metadata)};
 }
 
 }  // namespace tarn::catalog

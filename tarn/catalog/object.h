@@ -33,6 +33,7 @@ struct CatalogObject {
   std::string uuid;               // Of the metadata.
   std::string metadata_location;  // URI.
   Writers writers = Writers::kAnyone;
+  std::string location{};  // URI of the folder that is its own.
   friend bool operator==(const CatalogObject&, const CatalogObject&) = default;
 };
 
