@@ -7,6 +7,7 @@
 #include <arrow/api.h>
 
 #include "tarn/base/arrow_status.h"
+#include "tarn/engine/deleted_rows.h"
 #include "tarn/engine/quoting.h"
 #include "tarn/engine/result_types.h"
 #include "tarn/engine/session_state.h"
@@ -132,6 +133,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(EngineOptions options) {
   }
   const duckdb_connection connection = core->conversion_connection.get();
   TARN_RETURN_IF_ERROR(core->registry.Install(connection));
+  TARN_RETURN_IF_ERROR(core->deleted_rows.Install(connection));
   TARN_RETURN_IF_ERROR(Lock(options, connection).WithContext("opening the SQL engine"));
   return std::unique_ptr<Engine>(new Engine(std::move(core)));
 }
@@ -154,6 +156,7 @@ Session::~Session() {
   for (const auto& [name, id] : core_->state->sources) {
     core_->state->engine->registry.Remove(id);
   }
+  core_->state->engine->deleted_rows.Remove(core_->state->ConnectionId());
 }
 
 Result<std::unique_ptr<ArrowStream>> Session::Query(std::string_view sql, QueryOptions options) {
@@ -246,10 +249,7 @@ Status Session::Core::Register(std::string_view name, ArrowSource source) {
   // Says which column is at fault, before the engine does without.
   TARN_RETURN_IF_ERROR(StatusOf(EngineTypes(registry.connection(), *source.schema))
                            .WithContext("relation \"" + std::string(name) + "\""));
-  duckdb_client_context context = nullptr;
-  duckdb_connection_get_client_context(state->connection.get(), &context);
-  source.connection_id = duckdb_client_context_get_connection_id(context);
-  duckdb_destroy_client_context(&context);
+  source.connection_id = state->ConnectionId();
   source.failure = state->failure;
   const int64_t id = registry.Add(std::make_shared<const ArrowSource>(std::move(source)));
   const Status made = RunSql(state->connection.get(),
@@ -298,6 +298,18 @@ Status Session::Unregister(std::string_view name) {
   TARN_RETURN_IF_ERROR(RunSql(state.connection.get(), "DROP VIEW temp." + QuoteName(name)));
   state.engine->registry.Remove(entry->second);
   state.sources.erase(entry);
+  return Status::Ok();
+}
+
+Status Session::RegisterDeletedRows(std::string_view name, std::vector<DeletedRows> files) {
+  SessionState& state = *core_->state;
+  TARN_RETURN_IF_ERROR(state.CheckIdle());
+  if (name.empty() || name.find('\0') != std::string_view::npos) {
+    return Status::InvalidArgument("deleted rows need a name without NUL characters");
+  }
+  state.engine->deleted_rows.Set(
+      state.ConnectionId(), std::string(name),
+      files.empty() ? nullptr : std::make_shared<const std::vector<DeletedRows>>(std::move(files)));
   return Status::Ok();
 }
 

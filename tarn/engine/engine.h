@@ -20,6 +20,8 @@
 
 namespace tarn::engine {
 
+class DeletedRows;
+
 /// Whether results keep the order of their input where SQL does not ask for one.
 enum class RowOrder {
   kPreserve,
@@ -101,6 +103,10 @@ class Session {
                         ReaderFactory factory);
   /// Forgets a registered name. Errors: kNotFound.
   Status Unregister(std::string_view name);
+  /// Gives the deleted rows of files a name for scans of this session (scan_sql.h): those of the
+  /// file with the index i of a scan are files[i]. Replaces what had the name; an empty list
+  /// forgets it. Statements that were started keep what they were started with.
+  Status RegisterDeletedRows(std::string_view name, std::vector<DeletedRows> files);
 
   /// Stops the running statement and refuses later ones with kCancelled, until Resume. Any thread.
   void Interrupt();
@@ -113,7 +119,8 @@ class Session {
   std::unique_ptr<Core> core_;
 };
 
-/// Resource. Threads: any. Must outlive its sessions.
+/// Resource. Threads: any. Must outlive its sessions, and must not be destroyed after main has
+/// returned: DuckDB would touch state of the thread that is gone by then.
 class Engine {
  public:
   /// Errors: kInvalidArgument on options out of range; kNotFound for a missing extension file.

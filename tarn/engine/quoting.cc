@@ -1,21 +1,10 @@
 #include "tarn/engine/quoting.h"
 
+#include "tarn/base/sql_name.h"
+
 namespace tarn::engine {
 
-std::string QuoteName(std::string_view name) {
-  std::string out = "\"";
-  for (const char c : name) {
-    if (c == '\0') {
-      continue;
-    }
-    out += c;
-    if (c == '"') {
-      out += '"';
-    }
-  }
-  out += '"';
-  return out;
-}
+std::string QuoteName(std::string_view name) { return QuoteSqlName(name); }
 
 std::string QuoteNames(const std::vector<std::string>& parts) {
   std::string out;

@@ -172,6 +172,14 @@ Status SessionState::Failure(std::string_view text) const {
   return own.ok() ? FromDuckText(text) : own;
 }
 
+uint64_t SessionState::ConnectionId() const {
+  duckdb_client_context context = nullptr;
+  duckdb_connection_get_client_context(connection.get(), &context);
+  const uint64_t id = duckdb_client_context_get_connection_id(context);
+  duckdb_destroy_client_context(&context);
+  return id;
+}
+
 Status SessionState::CheckIdle() const {
   if (interrupted) {
     return {ErrorCode::kCancelled, "the session was interrupted"};

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tarn/engine/live_rows.h"
 #include "tarn/engine/quoting.h"
 
 namespace tarn::engine {
@@ -65,9 +66,9 @@ Status CheckRequest(const ScanRequest& request) {
     }
   }
   for (const ScanFile& file : request.files) {
-    if (file.has_deletes && request.deletes_view.empty()) {
+    if (file.has_deletes && request.deleted_rows.empty()) {
       return Status::InvalidArgument("file " + file.path +
-                                     " has deleted rows but the scan names no deletes_view");
+                                     " has deleted rows but the scan names no deleted_rows");
     }
     for (const ScanConstant& constant : file.constants) {
       if (std::none_of(request.columns.begin(), request.columns.end(),
@@ -152,7 +153,6 @@ Result<std::string> GroupScan(const ScanRequest& request, const FileGroup& group
     TARN_ASSIGN_OR_RETURN(std::string path, EnginePath(request.files[index].path));
     paths.push_back(std::move(path));
   }
-  const bool positions = group.has_deletes || request.with_position;
   std::string columns;
   for (size_t i = 0; i < request.columns.size(); ++i) {
     const ScanColumn& column = request.columns[i];
@@ -165,18 +165,17 @@ Result<std::string> GroupScan(const ScanRequest& request, const FileGroup& group
     columns += ", tarn_file, tarn_pos";
   }
   std::string inner = "SELECT *";
-  if (positions) {
+  if (request.with_position) {
     inner +=
         ", " + FileExpression(group) + " AS tarn_file, CAST(file_row_number AS BIGINT) AS tarn_pos";
   }
   inner += " FROM read_parquet(" + QuoteTextList(paths) + ", schema = MAP {" +
            SchemaMap(request, group) + "}, hive_partitioning = false)";
-  std::string sql = "SELECT " + columns + " FROM (" + inner + ") AS f";
   if (group.has_deletes) {
-    sql += " ANTI JOIN " + QuoteName(request.deletes_view) +
-           " AS d ON f.tarn_file = d.file_index AND f.tarn_pos = d.pos";
+    inner += " WHERE tarn_is_live(" + QuoteText(FormatDeletes(group.files, request.deleted_rows)) +
+             ", file_index, file_row_number)";
   }
-  return sql;
+  return "SELECT " + columns + " FROM (" + inner + ") AS f";
 }
 
 std::string EmptyScan(const ScanRequest& request) {

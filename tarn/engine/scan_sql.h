@@ -1,8 +1,8 @@
 // The SQL text that reads a pinned list of Parquet files as one relation. Pure.
 //
 // Columns are found by Iceberg field id or, in files without ids, by name; files that have deleted
-// rows are read with an anti join, clean ones without. The relation of deletes is registered by
-// the caller.
+// rows are read with a filter over the number of the row, clean ones without. The deleted rows are
+// registered by the caller: Session::RegisterDeletedRows.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,8 @@ struct ScanRequest {
   std::vector<ScanColumn> columns;
   ScanMatch match = ScanMatch::kFieldId;
   std::vector<ScanFile> files{};
-  // View with the columns file_index BIGINT (index in `files`), pos BIGINT (row in the file from
-  // 0); needed when a file has deletes.
-  std::string deletes_view{};
+  // Name of the registered deleted rows, one for each of `files`; needed when a file has deletes.
+  std::string deleted_rows{};
   // Adds tarn_file BIGINT (index in `files`) and tarn_pos BIGINT after the columns.
   bool with_position = false;
   std::string where{};  // Condition over the columns, already checked; empty = none.
@@ -57,7 +56,7 @@ struct ScanRequest {
 /// "SELECT … FROM …": a statement that can also stand in brackets as a relation.
 ///
 /// Errors: kInvalidArgument on no column, a repeated column name or field id, a constant for an
-/// unknown column, a file: URI that is no local path, or deletes without `deletes_view`.
+/// unknown column, a file: URI that is no local path, or deletes without `deleted_rows`.
 /// Cost: O(files + columns) text.
 Result<std::string> BuildScan(const ScanRequest& request);
 

@@ -11,6 +11,7 @@
 #include "tarn/engine/arrow_source.h"
 #include "tarn/engine/duck_handles.h"
 #include "tarn/engine/engine.h"
+#include "tarn/engine/live_rows.h"
 
 namespace tarn::engine {
 
@@ -19,6 +20,7 @@ struct Engine::Core {
   DatabaseHandle database;
   ConnectionHandle conversion_connection;
   ArrowSourceRegistry registry;
+  DeletedRowsRegistry deleted_rows;
 };
 
 /// State of one connection. Owner thread, but for `interrupted`.
@@ -32,6 +34,8 @@ struct SessionState {
 
   /// The failure behind an error text, with the code of our own code where that caused it.
   Status Failure(std::string_view text) const;
+  /// Number of the connection, which names of this session are bound to.
+  [[nodiscard]] uint64_t ConnectionId() const;
   /// kCancelled after an interrupt, kFailedPrecondition while a stream is open.
   Status CheckIdle() const;
 };

@@ -233,7 +233,7 @@ Result<std::string> PrintSql(Session& session, const SyntaxTree& tree) {
 FunctionVerdict JudgeFunction(std::string_view name, size_t argument_count) {
   if (Has(kForbiddenFunctions, name) || name.starts_with("__internal") ||
       name.starts_with("read_") || name.starts_with("parquet_") || name.starts_with("duckdb_") ||
-      name.starts_with("pragma_")) {
+      name.starts_with("pragma_") || name.starts_with("tarn_")) {
     return FunctionVerdict::kForbidden;
   }
   // age(t) is the time since t until now.
