@@ -3,8 +3,6 @@
 #include <arrow/api.h>
 
 #include "tarn/base/arrow_status.h"
-#include "tarn/dataset/physical_name.h"
-#include "tarn/format/parquet_writer.h"
 
 namespace tarn::landing {
 
@@ -54,27 +52,6 @@ Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(const std::vector<De
   add("hdr__landed_timestamp", std::move(landed_array));
   return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
                                   static_cast<int64_t>(letters.size()), std::move(columns));
-}
-
-Result<dataset::StoredFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
-                                             const dataset::DatasetRid& rejected,
-                                             const std::vector<DeadLetter>& letters,
-                                             Timestamp landed) {
-  TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> batch,
-                        MakeDeadLetters(letters, landed));
-  const Uuid uuid = uuids.NextV7();
-  dataset::StoredFile file;
-  file.path = uuid.ToString() + ".parquet";
-  file.location = dataset::PhysicalName(rejected, uuid, file.path);
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<storage::ObjectWriter> object,
-                        store.OpenWriter(file.location, storage::WriteMode::kPutIfAbsent));
-  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<format::ParquetWriter> writer,
-                        format::ParquetWriter::Open(std::move(object), batch->schema()));
-  TARN_RETURN_IF_ERROR(writer->Write(*batch));
-  TARN_ASSIGN_OR_RETURN(const format::FileStatistics statistics, writer->Close());
-  file.size_bytes = statistics.size_bytes;
-  file.row_count = statistics.row_count;
-  return file;
 }
 
 }  // namespace tarn::landing

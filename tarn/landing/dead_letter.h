@@ -1,4 +1,4 @@
-// DeadLetter: a record or row that could not be taken, and the dataset that keeps it.
+// DeadLetter: a record or row that could not be taken.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,6 @@
 
 #include "tarn/base/clock.h"
 #include "tarn/base/status.h"
-#include "tarn/base/uuid.h"
-#include "tarn/dataset/dataset_store.h"
-#include "tarn/storage/object_store.h"
 
 namespace tarn::landing {
 
@@ -29,12 +26,5 @@ struct DeadLetter {
 /// Columns raw, source, position, error_code, error_text, rejected_by, hdr__landed_timestamp.
 Result<std::shared_ptr<arrow::RecordBatch>> MakeDeadLetters(const std::vector<DeadLetter>& letters,
                                                             Timestamp landed);
-
-/// Writes the letters as one Parquet object of the dataset, to be registered with the commit that
-/// they belong to.
-Result<dataset::StoredFile> WriteDeadLetters(storage::ObjectStore& store, UuidGenerator& uuids,
-                                             const dataset::DatasetRid& rejected,
-                                             const std::vector<DeadLetter>& letters,
-                                             Timestamp landed);
 
 }  // namespace tarn::landing

@@ -10,6 +10,7 @@
 #include "tarn/base/check.h"
 #include "tarn/landing/before_image.h"
 #include "tarn/landing/cdc_columns.h"
+#include "tarn/landing/message_key.h"
 
 namespace tarn::landing {
 
@@ -22,6 +23,9 @@ using source::files::FilePosition;
 // Rows are handed over in pieces of about this many.
 constexpr int64_t kPieceRows = 64 * 1024;
 constexpr int64_t kPieceBytes = 48LL << 20;
+// And dead letters.
+constexpr int64_t kPieceLetterBytes = 8LL << 20;
+constexpr std::string_view kTombstoneCode = "tombstone";
 
 // A file whose rows are among those not handed over.
 struct FileSpan {
@@ -35,33 +39,44 @@ struct LandingRows::State {
   explicit State(const LandingSpec& landing_spec)
       : spec(landing_spec),
         splitter({.limits = {.depth = 512, .max_record_bytes = landing_spec.record_bytes_max}}),
-        before(landing_spec) {
+        value_tape({.depth = 512, .max_record_bytes = landing_spec.record_bytes_max}),
+        before(landing_spec),
+        message_key(landing_spec.kafka ? landing_spec.kafka->key_columns : KeyColumns{}) {
     TARN_CHECK(empty_object.Parse("{}").ok());
   }
 
   const LandingSpec& spec;
   format::JsonSplitter splitter;
+  format::JsonTape value_tape;  // Of a message.
   std::unique_ptr<format::JsonColumns> columns;
   DebeziumEnvelope envelope;
   DebeziumEvent event;
   BeforeImage before;
   SourceKeys keys;
-  format::JsonTape empty_object;                     // The row of a truncate.
-  std::vector<FileSpan> files;                       // Of the rows not handed over, in order.
-  std::vector<int64_t> file_rows;                    // hdr__file_row of each of them.
-  CdcColumns cdc;                                    // With an envelope: of each of them.
+  format::JsonTape empty_object;   // The row of a truncate.
+  std::vector<FileSpan> files;     // Of the rows not handed over, in order.
+  std::vector<int64_t> file_rows;  // hdr__file_row of each of them.
+  CdcColumns cdc;                  // With an envelope: of each of them.
+  MessageColumns messages;         // With Kafka: of each of them.
+  MessageKey message_key;
+  const LandedMessage* message = nullptr;            // The one that is being taken.
   std::vector<std::pair<int64_t, int64_t>> dropped;  // Ranges of them that do not count.
   std::vector<DeadLetter> letters;
   size_t letters_before_file = 0;
-  int64_t first_row = 0;      // hdr__file_row of the splitter's row 0.
-  int64_t next_row = 0;       // hdr__file_row of the record that comes next.
-  int64_t handed_over = 0;    // Rows of the file that TakeRows gave away.
-  int64_t pending_start = 0;  // Index of the file's first row not handed over.
+  int64_t letter_bytes = 0;         // Of their raw records, at least.
+  int64_t letters_handed_over = 0;  // Of the file, by TakeDeadLetters.
+  int64_t first_row = 0;            // hdr__file_row of the splitter's row 0.
+  int64_t next_row = 0;             // hdr__file_row of the record that comes next.
+  int64_t handed_over = 0;          // Rows of the file that TakeRows gave away.
+  int64_t pending_start = 0;        // Index of the file's first row not handed over.
   LandingCounts counts;
   LandingCounts counts_before_file;
 
+  Status TakeMessage();
+  Status TakeTombstone();
   Status TakeRecords();
   Status TakeRecord(const JsonRecord& record);
+  Status TakeObject(const JsonRecord& record);
   Status TakeEvent(const JsonRecord& record);
   Status Reject(const JsonRecord& record, std::string_view code, std::string_view text);
   void AddRow(uint64_t row);
@@ -69,6 +84,11 @@ struct LandingRows::State {
 };
 
 void LandingRows::State::AddRow(uint64_t row) {
+  if (message != nullptr) {
+    messages.Append(*message);
+    ++counts.rows;
+    return;
+  }
   ++files.back().row_count;
   file_rows.push_back(first_row + static_cast<int64_t>(row));
   ++counts.rows;
@@ -76,14 +96,21 @@ void LandingRows::State::AddRow(uint64_t row) {
 
 Status LandingRows::State::Reject(const JsonRecord& record, std::string_view code,
                                   std::string_view text) {
-  const FilePosition& file = files.back().position;
-  const int64_t row = first_row + static_cast<int64_t>(record.row);
-  const std::string reason =
+  const std::string_view source = message != nullptr ? message->topic : files.back().position.name;
+  const int64_t position =
+      message != nullptr ? message->offset : first_row + static_cast<int64_t>(record.row);
+  std::string reason =
       fmt::format("{} (byte {} of the record)", text, record.failure.position_bytes);
+  if (message != nullptr) {
+    reason = fmt::format("partition {}: {}", message->partition, reason);
+  }
   switch (spec.on_bad_record) {
     case OnBadRecord::kStop:
-      return Status::FailedPrecondition(fmt::format("{}: row {}, byte {}: {}: {}", file.name, row,
-                                                    record.offset_bytes, code, reason));
+      return Status::FailedPrecondition(
+          message != nullptr
+              ? fmt::format("topic {}, offset {}: {}: {}", source, position, code, reason)
+              : fmt::format("{}: row {}, byte {}: {}: {}", source, position, record.offset_bytes,
+                            code, reason));
     case OnBadRecord::kSkip:
       ++counts.skipped;
       return Status::Ok();
@@ -91,11 +118,12 @@ Status LandingRows::State::Reject(const JsonRecord& record, std::string_view cod
       break;
   }
   ++counts.rejected;
+  letter_bytes += static_cast<int64_t>(sizeof(DeadLetter) + record.text.size());
   letters.push_back({.raw = std::string(record.text),
-                     .source = file.name,
-                     .position = std::to_string(row),
+                     .source = std::string(source),
+                     .position = std::to_string(position),
                      .error_code = std::string(code),
-                     .error_text = reason,
+                     .error_text = std::move(reason),
                      .rejected_by = spec.name});
   return Status::Ok();
 }
@@ -107,7 +135,14 @@ bool LandingRows::State::IsWanted(std::string_view table) const {
 }
 
 Status LandingRows::State::TakeEvent(const JsonRecord& record) {
-  const format::RecordFailure opened = envelope.Open(record.value, event);
+  format::RecordFailure opened;
+  if (message != nullptr) {
+    event.topic = message->topic;
+    const JsonValue key = message->has_key ? message_key.Parse(message->key) : JsonValue();
+    opened = envelope.Open(key, record.value, event);
+  } else {
+    opened = envelope.Open(record.value, event);
+  }
   if (!opened.ok()) {
     return Reject(record, format::RecordErrorName(opened.code), opened.text);
   }
@@ -145,15 +180,69 @@ Status LandingRows::State::TakeRecord(const JsonRecord& record) {
     }
     return Reject(record, format::RecordErrorName(record.failure.code), record.failure.text);
   }
+  return TakeObject(record);
+}
+
+Status LandingRows::State::TakeObject(const JsonRecord& record) {
   if (spec.envelope == Envelope::kDebezium) {
     return TakeEvent(record);
   }
-  const format::RecordFailure appended = columns->Append(record.value);
+  JsonValue object = record.value;
+  if (message != nullptr && message_key.gives_columns()) {
+    const format::RecordFailure joined = message_key.Join(*message, object);
+    if (!joined.ok()) {
+      return Reject(record, format::RecordErrorName(joined.code), joined.text);
+    }
+    object = message_key.joined();
+  }
+  const format::RecordFailure appended = columns->Append(object);
   if (!appended.ok()) {
     return Reject(record, format::RecordErrorName(appended.code), appended.text);
   }
   AddRow(record.row);
   return Status::Ok();
+}
+
+// A null value: behind a delete event it says nothing new; else it is a row of its key.
+Status LandingRows::State::TakeTombstone() {
+  if (spec.envelope == Envelope::kDebezium) {
+    ++counts.filtered;
+    return Status::Ok();
+  }
+  JsonRecord record;
+  record.value = empty_object.root();
+  if (spec.kafka->tombstone == Tombstone::kReject) {
+    record.text = message->key;
+    return Reject(record, kTombstoneCode, "the message has no value");
+  }
+  return TakeObject(record);
+}
+
+Status LandingRows::State::TakeMessage() {
+  if (!message->has_value) {
+    return TakeTombstone();
+  }
+  JsonRecord record;
+  record.text = message->value;
+  record.failure = value_tape.Parse(message->value);
+  record.value = value_tape.root();
+  if (record.failure.ok() && record.value.is_object()) [[likely]] {
+    return TakeObject(record);
+  }
+  // Several records, or what is none.
+  splitter.Reset();
+  splitter.Feed(message->value);
+  splitter.Finish();
+  bool any = false;
+  while (splitter.Next(record)) {
+    any = true;
+    TARN_RETURN_IF_ERROR(TakeRecord(record));
+  }
+  if (!any && record.failure.ok()) {
+    return Status::Ok();  // An array without records.
+  }
+  return any ? Status::Ok()
+             : Reject(record, format::RecordErrorName(record.failure.code), record.failure.text);
 }
 
 Status LandingRows::State::TakeRecords() {
@@ -177,6 +266,14 @@ Result<std::unique_ptr<LandingRows>> LandingRows::Make(const LandingSpec& spec,
   return std::unique_ptr<LandingRows>(new LandingRows(std::move(state)));
 }
 
+Status LandingRows::TakeMessage(const LandedMessage& message) {
+  state_->counts.bytes += static_cast<int64_t>(message.key.size() + message.value.size());
+  state_->message = &message;
+  const Status taken = state_->TakeMessage();
+  state_->message = nullptr;
+  return taken;
+}
+
 void LandingRows::StartFile(const FilePosition& position) {
   State& state = *state_;
   state.splitter.Reset(position.offset_bytes);
@@ -184,6 +281,7 @@ void LandingRows::StartFile(const FilePosition& position) {
   state.first_row = position.rows_done;
   state.next_row = position.rows_done;
   state.handed_over = 0;
+  state.letters_handed_over = 0;
   state.pending_start = static_cast<int64_t>(state.file_rows.size());
   state.letters_before_file = state.letters.size();
   state.counts_before_file = state.counts;
@@ -217,6 +315,7 @@ std::optional<source::files::FileResume> LandingRows::Resume() const {
 
 void LandingRows::KeepFile() {
   state_->handed_over = 0;
+  state_->letters_handed_over = 0;
   state_->counts_before_file = state_->counts;
 }
 
@@ -230,7 +329,8 @@ int64_t LandingRows::DropFile() {
     state.dropped.emplace_back(state.pending_start, end);
   }
   state.counts.rows += state.handed_over;
-  return state.handed_over;
+  state.counts.rejected += state.letters_handed_over;
+  return state.handed_over + state.letters_handed_over;
 }
 
 void LandingRows::RejectFile(const FilePosition& position, std::string_view code,
@@ -247,10 +347,11 @@ void LandingRows::RejectFile(const FilePosition& position, std::string_view code
 int64_t LandingRows::row_count() const { return state_->columns->row_count(); }
 int64_t LandingRows::size_bytes() const {
   return state_->columns->size_bytes() + static_cast<int64_t>(state_->file_rows.size() * 64) +
-         state_->cdc.size_bytes();
+         state_->cdc.size_bytes() + state_->messages.size_bytes();
 }
 bool LandingRows::IsPieceFull() const {
-  return row_count() >= kPieceRows || size_bytes() >= kPieceBytes;
+  return row_count() >= kPieceRows || size_bytes() >= kPieceBytes ||
+         state_->letter_bytes >= kPieceLetterBytes;
 }
 format::ColumnSet LandingRows::column_set() const { return state_->columns->column_set(); }
 const SourceKeys& LandingRows::source_keys() const { return state_->keys; }
@@ -260,13 +361,14 @@ const format::JsonCounters& LandingRows::json_counters() const {
 }
 
 std::vector<DeadLetter> LandingRows::TakeDeadLetters() {
+  state_->letters_handed_over +=
+      static_cast<int64_t>(state_->letters.size() - state_->letters_before_file);
   state_->letters_before_file = 0;
+  state_->letter_bytes = 0;
   return std::exchange(state_->letters, {});
 }
 
 namespace {
-
-constexpr size_t kEventTimeColumn = 4;  // hdr__event_timestamp among the header columns.
 
 struct Columns {
   arrow::FieldVector fields;
@@ -360,28 +462,36 @@ Status AddFileHeaders(const std::vector<FileSpan>& files, const std::vector<int6
   return Status::Ok();
 }
 
-// The time of each change, that of its file where the source says none.
+// The time of each change, that of its file or message where the source says none.
 Result<std::shared_ptr<arrow::Array>> EventTimes(const std::shared_ptr<arrow::Array>& changes,
-                                                 const std::shared_ptr<arrow::Array>& files) {
+                                                 const std::shared_ptr<arrow::Array>& source) {
   if (changes->null_count() == 0) {
     return changes;
   }
   const auto& change_times = static_cast<const arrow::TimestampArray&>(*changes);
-  const auto& file_times = static_cast<const arrow::TimestampArray&>(*files);
+  const auto& source_times = static_cast<const arrow::TimestampArray&>(*source);
   arrow::TimestampBuilder builder(InstantType(), arrow::default_memory_pool());
   TARN_RETURN_IF_ERROR(builder.Reserve(changes->length()));
   for (int64_t i = 0; i < changes->length(); ++i) {
-    builder.UnsafeAppend(change_times.IsNull(i) ? file_times.Value(i) : change_times.Value(i));
+    const arrow::TimestampArray& times_of_row =
+        change_times.IsNull(i) ? source_times : change_times;
+    if (times_of_row.IsNull(i)) {
+      builder.UnsafeAppendNull();  // A message without time.
+    } else {
+      builder.UnsafeAppend(times_of_row.Value(i));
+    }
   }
   TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::Array> times, builder.Finish());
   return times;
 }
 
-// CDC columns; the event time of a change is its commit time in the source.
+// CDC columns; the event time of a change (the last column so far) is its commit time in the
+// source.
 Status AddCdcHeaders(CdcColumns& cdc, Columns& columns) {
+  const size_t event_time = columns.arrays.size() - 1;
   for (auto& [name, array] : cdc.Take()) {
     if (std::string_view(name) == "hdr__cdc_timestamp") {
-      std::shared_ptr<arrow::Array>& events = columns.arrays[kEventTimeColumn];
+      std::shared_ptr<arrow::Array>& events = columns.arrays[event_time];
       TARN_ASSIGN_OR_RETURN(events, EventTimes(array, events));
     }
     columns.Add(name, std::move(array));
@@ -424,7 +534,13 @@ Result<std::shared_ptr<arrow::RecordBatch>> LandingRows::TakeRows(Timestamp land
   }
   TARN_ASSIGN_OR_RETURN(const format::JsonBatch batch, state.columns->Finish());
   Columns columns;
-  TARN_RETURN_IF_ERROR(AddFileHeaders(state.files, state.file_rows, landed, columns));
+  if (state.spec.kafka) {
+    for (auto& [name, array] : state.messages.Take(landed)) {
+      columns.Add(name, std::move(array));
+    }
+  } else {
+    TARN_RETURN_IF_ERROR(AddFileHeaders(state.files, state.file_rows, landed, columns));
+  }
   if (state.spec.envelope == Envelope::kDebezium) {
     TARN_RETURN_IF_ERROR(AddCdcHeaders(state.cdc, columns));
   }

@@ -1,8 +1,7 @@
-// LandingRows: records of files into rows with header columns. No I/O.
+// LandingRows: records of files or messages into rows with header columns. No I/O.
 //
-// Feeds bytes of files to the splitter, opens envelopes, appends values to columns, and notes what
-// could not be taken. The rows of a file that turns out not to count can be taken back until they
-// are handed over.
+// Parses, opens envelopes, appends values to columns, and notes what could not be taken. The rows
+// of a file that turns out not to count can be taken back until they are handed over.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "tarn/landing/dead_letter.h"
 #include "tarn/landing/debezium_envelope.h"
 #include "tarn/landing/landing_spec.h"
+#include "tarn/landing/message_columns.h"
 #include "tarn/landing/source_keys.h"
 #include "tarn/source/files/file_position.h"
 
@@ -33,7 +33,7 @@ struct LandingCounts {
   int64_t rows = 0;
   int64_t rejected = 0;
   int64_t skipped = 0;    // on_bad_record: skip.
-  int64_t filtered = 0;   // Other tables, tombstones, messages.
+  int64_t filtered = 0;   // Other tables, tombstones behind change events, messages of databases.
   int64_t truncates = 0;  // Of a source's table; they are rows, too.
   int64_t files = 0;
   int64_t bytes = 0;
@@ -50,6 +50,11 @@ class LandingRows {
   LandingRows(const LandingRows&) = delete;
   LandingRows& operator=(const LandingRows&) = delete;
 
+  /// Takes a message: a record, or several as a file would hold them. Only with spec.kafka, as the
+  /// functions about files are only for files.
+  /// Errors: kFailedPrecondition with on_bad_record: stop, naming partition, offset and reason.
+  Status TakeMessage(const LandedMessage& message);
+
   /// A file begins, `position` is that of its first piece.
   void StartFile(const source::files::FilePosition& position);
   /// Takes bytes of the file.
@@ -63,7 +68,7 @@ class LandingRows {
   /// The rows of the open file so far are committed: DropFile leaves them alone.
   void KeepFile();
   /// Takes the rows and dead letters of the file back that were not handed over yet; returns how
-  /// many rows had been handed over before.
+  /// many of them had been handed over before.
   int64_t DropFile();
   /// Rejects a whole file.
   void RejectFile(const source::files::FilePosition& position, std::string_view code,
@@ -71,7 +76,8 @@ class LandingRows {
 
   [[nodiscard]] int64_t row_count() const;   // Not handed over yet.
   [[nodiscard]] int64_t size_bytes() const;  // Of them, roughly.
-  /// True when so much waits that TakeRows should be called: pieces stay in the processor's cache.
+  /// True when so much waits that TakeRows and TakeDeadLetters should be called: pieces stay in the
+  /// processor's cache, and memory bounded.
   [[nodiscard]] bool IsPieceFull() const;
   /// Hands the rows over: user columns in order of appearance behind the header columns. Null when
   /// there are none.

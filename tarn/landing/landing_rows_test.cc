@@ -103,6 +103,26 @@ TEST_F(LandingRowsTest, RowsThatWereHandedOverAreReported) {
   EXPECT_EQ(rows_->DropFile(), 2);
 }
 
+// Whoever hands letters over knows that they cannot be taken back, and memory stays bounded.
+TEST_F(LandingRowsTest, DeadLettersThatWereHandedOverAreReported) {
+  Open();
+  rows_->StartFile(File("a"));
+  ASSERT_OK(rows_->Feed("x\n{\"id\": 1}\ny\n"));
+  EXPECT_EQ(rows_->TakeDeadLetters().size(), 2U);
+  EXPECT_EQ(rows_->DropFile(), 2);
+  rows_->StartFile(File("b"));
+  EXPECT_FALSE(rows_->IsPieceFull());
+  const std::string line(1 << 20, 'x');
+  for (int i = 0; i < 9; ++i) {
+    ASSERT_OK(rows_->Feed(line + "\n"));
+  }
+  EXPECT_TRUE(rows_->IsPieceFull());
+  EXPECT_EQ(rows_->TakeDeadLetters().size(), 9U);
+  EXPECT_FALSE(rows_->IsPieceFull());
+  rows_->KeepFile();
+  EXPECT_EQ(rows_->DropFile(), 0);
+}
+
 constexpr std::string_view kUpdate =
     R"({"before":{"id":1,"v":"a"},"after":{"id":2,"v":"b"},"op":"u","ts_ms":1,)"
     R"("source":{"schema":"s","table":"t","lsn":7,"ts_ms":3}})";

@@ -48,11 +48,18 @@ json ToJson(const Field& field, bool named) {
 }  // namespace
 
 std::vector<Field> LandingFields(const LandingSpec& spec, const format::ColumnSet& columns) {
-  std::vector<Field> fields = {Header("hdr__file_name", FieldKind::kString),
-                               Header("hdr__file_size", FieldKind::kLong),
-                               Header("hdr__file_row", FieldKind::kLong),
-                               Header("hdr__landed_timestamp", FieldKind::kTimestamp),
-                               Header("hdr__event_timestamp", FieldKind::kTimestamp)};
+  std::vector<Field> fields =
+      spec.kafka ? std::vector<Field>{Header("hdr__kafka_partition", FieldKind::kLong),
+                                      Header("hdr__kafka_topic", FieldKind::kString),
+                                      Header("hdr__kafka_offset", FieldKind::kLong),
+                                      Header("hdr__kafka_key", FieldKind::kString),
+                                      Header("hdr__kafka_headers", FieldKind::kString),
+                                      Header("hdr__kafka_tombstone", FieldKind::kBoolean)}
+                 : std::vector<Field>{Header("hdr__file_name", FieldKind::kString),
+                                      Header("hdr__file_size", FieldKind::kLong),
+                                      Header("hdr__file_row", FieldKind::kLong)};
+  fields.push_back(Header("hdr__landed_timestamp", FieldKind::kTimestamp));
+  fields.push_back(Header("hdr__event_timestamp", FieldKind::kTimestamp));
   if (spec.envelope == Envelope::kDebezium) {
     fields.push_back(Header("hdr__cdc_table", FieldKind::kString));
     fields.push_back(Header("hdr__cdc_operation", FieldKind::kString));

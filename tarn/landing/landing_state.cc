@@ -51,6 +51,24 @@ constexpr std::string_view kSourceKeys = R"sql(
 ALTER TABLE landing_state ADD COLUMN source_keys TEXT NOT NULL DEFAULT '{}';
 )sql";
 
+constexpr std::string_view kKafkaOffsets = R"sql(
+ALTER TABLE landing_state ADD COLUMN cluster TEXT NOT NULL DEFAULT '';
+CREATE TABLE landing_offset (
+  dataset TEXT NOT NULL,
+  topic TEXT NOT NULL,
+  partition_number INTEGER NOT NULL,
+  first_offset INTEGER NOT NULL,
+  next_offset INTEGER NOT NULL,
+  PRIMARY KEY (dataset, topic, partition_number)
+);
+)sql";
+
+// What tells a topic from one of the same name that was made later.
+constexpr std::string_view kSeenMessages = R"sql(
+ALTER TABLE landing_offset ADD COLUMN seen_offset INTEGER;
+ALTER TABLE landing_offset ADD COLUMN seen_digest INTEGER;
+)sql";
+
 constexpr std::string_view kFileColumns =
     "SELECT f.key, f.etag, f.size_bytes, f.modified, f.content_hash, f.outcome, f.loaded FROM "
     "landing_file AS f ";
@@ -142,7 +160,9 @@ Status WriteEntry(SqlTransaction& sql, std::string_view dataset, const LedgerEnt
 std::vector<metastore::Migration> Migrations() {
   return {{"landing", 1, std::string(kSchema)},
           {"landing", 2, std::string(kCommitNumbers)},
-          {"landing", 3, std::string(kSourceKeys)}};
+          {"landing", 3, std::string(kSourceKeys)},
+          {"landing", 4, std::string(kKafkaOffsets)},
+          {"landing", 5, std::string(kSeenMessages)}};
 }
 
 std::string EncodePositions(const LandingPositions& positions) {
@@ -184,12 +204,13 @@ Result<std::optional<LandingState>> ReadState(SqlTransaction& sql, std::string_v
   std::optional<LandingState> state;
   TARN_RETURN_IF_ERROR(
       sql.Query("SELECT first_start, complete_until, resume, columns, source, commit_number, "
-                "source_keys FROM landing_state WHERE dataset = ?1",
+                "source_keys, cluster FROM landing_state WHERE dataset = ?1",
                 {std::string(dataset)}, [&](const SqlRow& row) -> Result<RowAction> {
                   LandingState read;
                   read.first_start = FromMicros(row.Int(0));
                   read.source = row.Text(4);
                   read.commit_number = row.Int(5);
+                  read.cluster = row.Text(7);
                   if (!row.IsNull(1)) {
                     read.ledger.complete_until = FromMicros(row.Int(1));
                   }
@@ -271,6 +292,12 @@ Status WriteState(SqlTransaction& sql, std::string_view dataset, const LandingSt
   return Status::Ok();
 }
 
+Status WriteCluster(SqlTransaction& sql, std::string_view dataset, std::string_view cluster) {
+  TARN_RETURN_IF_ERROR(sql.Execute("UPDATE landing_state SET cluster = ?1 WHERE dataset = ?2",
+                                   {std::string(cluster), std::string(dataset)}));
+  return Status::Ok();
+}
+
 Result<int64_t> GoBack(SqlTransaction& sql, std::string_view dataset,
                        const LandingPositions& positions) {
   TARN_ASSIGN_OR_RETURN(
@@ -289,13 +316,14 @@ Result<int64_t> GoBack(SqlTransaction& sql, std::string_view dataset,
   return forgotten;
 }
 
-Result<std::vector<LedgerEntry>> ReadRemovals(SqlTransaction& sql, std::string_view dataset) {
+Result<std::vector<LedgerEntry>> ReadRemovals(SqlTransaction& sql, std::string_view dataset,
+                                              std::string_view after) {
   std::vector<LedgerEntry> entries;
   TARN_RETURN_IF_ERROR(sql.Query(
       std::string(kFileColumns) +
           "JOIN landing_removal AS r ON r.dataset = f.dataset AND r.key = f.key WHERE f.dataset = "
-          "?1 ORDER BY f.key LIMIT 1000",
-      {std::string(dataset)}, [&](const SqlRow& row) -> Result<RowAction> {
+          "?1 AND f.key > ?2 ORDER BY f.key LIMIT 1000",
+      {std::string(dataset), std::string(after)}, [&](const SqlRow& row) -> Result<RowAction> {
         TARN_ASSIGN_OR_RETURN(LedgerEntry entry, EntryAt(row));
         entries.push_back(std::move(entry));
         return RowAction::kContinue;

@@ -38,6 +38,7 @@ struct LandingState {
   SourceKeys keys;
   source::files::FileLedger ledger;
   int64_t commit_number = 0;  // Of the newest transaction.
+  std::string cluster;        // Id of the Kafka cluster; empty: no offset was ever stored.
 };
 
 /// What one commit adds to the state.
@@ -64,14 +65,19 @@ Status StartState(metastore::SqlTransaction& sql, std::string_view dataset,
                   const LandingState& state);
 Status WriteState(metastore::SqlTransaction& sql, std::string_view dataset,
                   const LandingStateChange& change);
+/// Notes the cluster that offsets of the task come from.
+Status WriteCluster(metastore::SqlTransaction& sql, std::string_view dataset,
+                    std::string_view cluster);
 /// Goes back to `positions`: forgets the files of later commits, so that they are landed again.
 /// Returns how many.
 Result<int64_t> GoBack(metastore::SqlTransaction& sql, std::string_view dataset,
                        const LandingPositions& positions);
 
-/// Files whose rows are committed and that are still to be deleted or moved.
+/// Files whose rows are committed and that are still to be deleted or moved: the next 1000 by key
+/// behind `after`.
 Result<std::vector<source::files::LedgerEntry>> ReadRemovals(metastore::SqlTransaction& sql,
-                                                             std::string_view dataset);
+                                                             std::string_view dataset,
+                                                             std::string_view after);
 Status AddRemoval(metastore::SqlTransaction& sql, std::string_view dataset, std::string_view key);
 Status FinishRemoval(metastore::SqlTransaction& sql, std::string_view dataset,
                      std::string_view key);

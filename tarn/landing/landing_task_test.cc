@@ -7,6 +7,7 @@
 
 #include <arrow/api.h>
 
+#include "tarn/format/field_type.h"
 #include "tarn/format/parquet_reader.h"
 #include "tarn/landing/landing_state.h"
 #include "tarn/metastore/faulty_database.h"
@@ -29,10 +30,11 @@ std::string Lines(int first, int end) {
   return text;
 }
 
-std::vector<std::string> Expected(int end) {
+// Rows 0 to `end`, behind `lines` others in the file.
+std::vector<std::string> Expected(int end, int64_t lines = 0) {
   std::vector<std::string> rows;
   for (int i = 0; i < end; ++i) {
-    rows.push_back(std::to_string(i) + "@" + std::to_string(i));
+    rows.push_back(std::to_string(i) + "@" + std::to_string(lines + i));
   }
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -104,6 +106,17 @@ class LandingTaskTest : public MetastoreFixture {
       }
     }
     std::sort(rows.begin(), rows.end());
+    return rows;
+  }
+
+  // Rows of the dataset of dead letters.
+  int64_t Rejected() {
+    int64_t rows = 0;
+    const Result<dataset::FilePage> page = datasets_->ListFiles(made_.rejected, {}, {});
+    EXPECT_OK(page);
+    for (const dataset::File& file : page->files) {
+      rows += file.row_count.value_or(0);
+    }
     return rows;
   }
 
@@ -220,6 +233,41 @@ TEST_F(LandingTaskTest, TheKeysOfTheSourceAreRemembered) {
   EXPECT_EQ(keys(), R"({"t":["id"],"u":[]})");
 }
 
+TEST_F(LandingTaskTest, DeclaredColumnsAreKnownToLaterLives) {
+  const auto declare = [&](const char* type) {
+    spec_.columns.declared = {{.name = "id", .type = *format::ParseTypeName(type)}};
+  };
+  const auto type_of_id = [&] {
+    format::ColumnSet columns;
+    EXPECT_OK(faulty_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(columns, ReadColumns(sql, made_.landing.ToString()));
+      return Status::Ok();
+    }));
+    return format::FormatTypeName(format::FieldsOf(columns).at(0).type);
+  };
+  declare("int");
+  Put("a", Lines(0, 30));
+  ASSERT_OK(Open());
+  ASSERT_OK(task_->Step());  // A part of the file.
+  ASSERT_OK(Run());
+  EXPECT_EQ(Landed(), Expected(30));
+  EXPECT_EQ(type_of_id(), "int");
+  declare("long");
+  Put("b", Lines(30, 31));
+  ASSERT_OK(Run());
+  EXPECT_EQ(type_of_id(), "long");
+  declare("int");
+  Put("c", Lines(31, 32));
+  EXPECT_THAT(Run(), FailsWith(ErrorCode::kInvalidArgument,
+                               "column id is declared int, but the rows landed so far have it as "
+                               "long"));
+  EXPECT_EQ(Landed().size(), 31U);
+  declare("long");
+  ASSERT_OK(Run());
+  EXPECT_EQ(Landed().size(), 32U);
+  EXPECT_EQ(type_of_id(), "long");
+}
+
 TEST_F(LandingTaskTest, ACompressedFileIsLandedWholeAndThenRemoved) {
   spec_.after_load = AfterLoad::kDelete;
   Put("a", Compress(arrow::Compression::GZIP, Lines(0, 60)) +
@@ -251,6 +299,28 @@ TEST_F(LandingTaskTest, ADamagedFileLeavesNoRowAndIsNotRemoved) {
   ASSERT_OK(Run());
   EXPECT_EQ(Landed().size(), 200'003U);
   EXPECT_FALSE(std::filesystem::exists(in() / "a"));
+}
+
+// More than waits in memory at once, in a file that is committed whole or not at all.
+TEST_F(LandingTaskTest, DeadLettersOfACompressedFileComeWholeOrNotAtAll) {
+  constexpr int64_t kLines = 45'000;
+  std::string text;
+  for (int64_t i = 0; i < kLines; ++i) {
+    text += "no JSON, number " + std::to_string(i) + " of many lines like this one\n";
+  }
+  text += Lines(0, 3);
+  const std::string packed = Compress(arrow::Compression::ZSTD, text);
+  spec_.files.piece_bytes = 256 << 10;
+  Put("a", packed.substr(0, packed.size() - 10));
+  ASSERT_OK(Run());
+  EXPECT_EQ(Rejected(), 1) << "that of the damaged file";
+  Put("a", packed);
+  ASSERT_OK_AND_ASSIGN(const LandingProgress progress, Run());
+  EXPECT_EQ(progress.commits, 1);
+  EXPECT_EQ(progress.counts.rejected, kLines);
+  EXPECT_EQ(Rejected(), 1 + kLines);
+  EXPECT_EQ(Landed(), Expected(3, kLines));
+  EXPECT_THAT(datasets_->GetSchema(made_.rejected, {}), IsOk());
 }
 
 TEST_F(LandingTaskTest, AFailureInsideACompressedFileLosesAndRepeatsNothing) {
@@ -319,6 +389,29 @@ TEST_F(LandingTaskTest, ABranchThatWasSetBackIsLandedAgain) {
   ASSERT_OK(Run());
   EXPECT_THAT(Landed(),
               ElementsAre("0@0", "1@1", "2@2", "3@3", "4@4", "5@0", "6@1", "7@2", "8@3", "9@4"));
+}
+
+TEST_F(LandingTaskTest, AllFilesOfALargeCommitAreRemoved) {
+  spec_.after_load = AfterLoad::kDelete;
+  spec_.commit.bytes = 1 << 20;
+  for (int i = 0; i < 2100; ++i) {
+    Put("f" + std::to_string(i), Lines(i, i + 1));
+  }
+  ASSERT_OK_AND_ASSIGN(const LandingProgress progress, Run());
+  EXPECT_EQ(progress.commits, 1);
+  EXPECT_EQ(progress.counts.rows, 2100);
+  EXPECT_TRUE(std::filesystem::is_empty(in()));
+}
+
+TEST_F(LandingTaskTest, FilesLeftOutForTheirNamesAreNamed) {
+  Put("good", Lines(0, 1));
+  Put("bad\xFF", Lines(1, 2));
+  ASSERT_OK_AND_ASSIGN(const LandingProgress progress, Run());
+  EXPECT_EQ(progress.counts.rows, 1);
+  EXPECT_EQ(progress.bad_names, 1);
+  ASSERT_EQ(progress.warnings.size(), 1U);
+  EXPECT_EQ(progress.warnings[0].code, "bad_name");
+  EXPECT_THAT(progress.warnings[0].object, ::testing::EndsWith("in/bad\\xFF"));
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ namespace tarn::landing {
 namespace {
 
 constexpr size_t kTablesMax = 1000;
-constexpr std::string_view kMany = "";  // No table has this name.
+// With an empty key it stands for the tables beyond kTablesMax; with a key it is the table of
+// records that name none.
+constexpr std::string_view kMany;
 
 bool HasMembers(const std::vector<std::string>& known, format::JsonValue key) {
   if (key.size() != known.size()) {
@@ -104,7 +106,7 @@ Result<SourceKeys> SourceKeys::Decode(std::string_view json) {
   }
   SourceKeys keys;
   for (const auto& [table, key] : read.items()) {
-    if (table == kMany) {
+    if (table == kMany && key.empty()) {
       keys.many_ = true;
     } else {
       keys.tables_[table] = key.get<std::vector<std::string>>();

@@ -1,9 +1,10 @@
 // Source: where a landing task gets its payload from. Bytes and where they stood, nothing more:
 // parsing, envelopes and cutting are landing's, so every source has the same small shape.
 //
-// Implementation: files/files_source.h. The interface leaves room for topics, streams and
-// databases: each adds its alternative to SourcePosition. All implementations run
-// source_contract.h.
+// Implementation: files/files_source.h. The interface leaves room for streams and databases: each
+// adds its alternative to SourcePosition. All implementations run source_contract.h. Messages of
+// Kafka are too many to be copied one by one: kafka/kafka_source.h keeps the same promises with
+// batches of its own.
 #pragma once
 
 #include <chrono>
@@ -17,11 +18,12 @@
 #include "tarn/base/memory_budget.h"
 #include "tarn/base/status.h"
 #include "tarn/source/files/file_position.h"
+#include "tarn/source/kafka/kafka_position.h"
 
 namespace tarn::source {
 
 /// Where a payload stood in its source. Each alternative knows how to resume after it.
-using SourcePosition = std::variant<files::FilePosition, files::FilesListed>;
+using SourcePosition = std::variant<files::FilePosition, files::FilesListed, kafka::KafkaPosition>;
 
 /// One message, or one piece of a file.
 struct SourceItem {

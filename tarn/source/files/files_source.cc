@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "tarn/base/hash.h"
 #include "tarn/base/log.h"
+#include "tarn/base/utf8.h"
 #include "tarn/source/files/decompressor.h"
 #include "tarn/source/files/file_form.h"
 #include "tarn/storage/local_store.h"
@@ -52,6 +54,25 @@ bool IsReadBefore(const FoundFile& a, const FoundFile& b) {
   const Timestamp a_date = DateOf(a).value_or(Timestamp::min());
   const Timestamp b_date = DateOf(b).value_or(Timestamp::min());
   return a_date != b_date ? a_date < b_date : a.key < b.key;
+}
+
+// For people: bytes that are not UTF-8, and the backslash that shows them, as \xFF.
+std::string ShownName(std::string_view name) {
+  std::string shown;
+  while (!name.empty()) {
+    const size_t valid = FindInvalidUtf8(name).value_or(name.size());
+    for (const char letter : name.substr(0, valid)) {
+      const bool plain = static_cast<unsigned char>(letter) >= 0x20 && letter != '\\';
+      shown += plain ? std::string(1, letter)
+                     : fmt::format("\\x{:02X}", static_cast<unsigned char>(letter));
+    }
+    name.remove_prefix(valid);
+    if (!name.empty()) {
+      shown += fmt::format("\\x{:02X}", static_cast<unsigned char>(name.front()));
+      name.remove_prefix(1);
+    }
+  }
+  return shown;
 }
 
 Result<SourceStore> OpenStore(std::string_view uri, const storage::LocalStoreOptions& access) {
@@ -246,6 +267,15 @@ Status FilesSource::ListPattern(size_t index, Timestamp now, PlannedFiles& plann
   return Status::Ok();
 }
 
+void FilesSource::LeaveOut(const std::string& key) {
+  if (bad_names_.size() >= kBadNamesMax || !bad_names_.insert(Xxh3(key)).second ||
+      bad_names_.size() > kBadNamesShown) {
+    return;
+  }
+  new_bad_names_.push_back(ShownName(options_.name_prefix + key));
+  Log(LogLevel::kWarning, "source", "a file is left out for its name: " + new_bad_names_.back());
+}
+
 void FilesSource::Consider(const storage::ObjectMeta& object, size_t index, Timestamp window_begin,
                            PlannedFiles& planned) {
   const std::optional<PathMatch> match = selection_.patterns()[index].Match(object.key);
@@ -254,10 +284,7 @@ void FilesSource::Consider(const storage::ObjectMeta& object, size_t index, Time
     return;
   }
   if (!storage::CheckKey(object.key).ok()) {
-    if (!std::exchange(bad_name_logged_, true)) {
-      Log(LogLevel::kWarning, "source",
-          "a file is left out for its name: " + storage::QuoteKey(object.key));
-    }
+    LeaveOut(object.key);
     return;
   }
   FoundFile found{.key = object.key, .version = VersionOf(object), .period = match->period};

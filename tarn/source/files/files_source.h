@@ -14,7 +14,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tarn/base/clock.h"
@@ -78,6 +80,14 @@ class FilesSource final : public Source {
   void Cancel() override { cancelled_.store(true); }
   /// What the newest poll found and Next has not handed over yet. Cost: O(files found).
   [[nodiscard]] uint64_t waiting_bytes() const;
+  /// Files that match and are left out for their names, such as names that are not UTF-8; each is
+  /// counted once, up to kBadNamesMax.
+  [[nodiscard]] int64_t bad_name_count() const { return static_cast<int64_t>(bad_names_.size()); }
+  /// Names among them that were found since the last call, for people: bytes that are not UTF-8 as
+  /// \xFF. At most kBadNamesShown in the life of the source.
+  std::vector<std::string> TakeBadNames() { return std::exchange(new_bad_names_, {}); }
+  static constexpr size_t kBadNamesMax = 100'000;
+  static constexpr size_t kBadNamesShown = 10;
 
  private:
   struct Planned {
@@ -96,6 +106,7 @@ class FilesSource final : public Source {
   // Lists and decides: planned_ becomes what there is to do.
   Status Poll();
   Status ListPattern(size_t index, Timestamp now, PlannedFiles& planned);
+  void LeaveOut(const std::string& key);
   void Consider(const storage::ObjectMeta& object, size_t index, Timestamp window_begin,
                 PlannedFiles& planned);
   // Works on planned_ until the batch is full or nothing is left.
@@ -127,7 +138,8 @@ class FilesSource final : public Source {
   std::optional<Timestamp> listed_until_;           // Set while planned_ holds all of a poll.
   int attempts_ = 0;                                // Retryable failures of the first of planned_.
   std::map<std::string, FileVersion> handed_over_;  // Ended here, not yet in the ledger.
-  bool bad_name_logged_ = false;
+  std::set<uint64_t> bad_names_;                    // Hashes of the names.
+  std::vector<std::string> new_bad_names_;
 };
 
 struct IncludedFile {

@@ -597,7 +597,13 @@ TEST_F(LocalFilesSourceTest, NamesThatAreNoUtf8AreLeftOutAndPreviewSaysSo) {
   MakeFile("bad\xFF.csv", "x");
   MakeFile("good.csv", "y");
   const SourceStore place = OpenPlace();
-  EXPECT_THAT(Poll(*Open(place.store.get())), ElementsAre(Pair("good.csv", "y")));
+  const std::unique_ptr<FilesSource> source = Open(place.store.get());
+  EXPECT_THAT(Poll(*source), ElementsAre(Pair("good.csv", "y")));
+  EXPECT_EQ(source->bad_name_count(), 1);
+  EXPECT_THAT(source->TakeBadNames(), ElementsAre(::testing::EndsWith("bad\\xFF.csv")));
+  EXPECT_THAT(Poll(*source), ElementsAre());
+  EXPECT_EQ(source->bad_name_count(), 1);
+  EXPECT_THAT(source->TakeBadNames(), ElementsAre());
   ledger_ = {};
   ASSERT_OK_AND_ASSIGN(const FilesPreview preview,
                        PreviewFiles(options_, Dependencies(place.store.get())));
