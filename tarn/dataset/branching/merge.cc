@@ -208,14 +208,20 @@ Status ReadChanges(metastore::Database& database, DatasetStore& datasets, const 
 }
 
 Status ConflictsFailure(const MergeRequest& request, const MergeReport& report, int64_t count) {
+  constexpr size_t kShownMax = 5;
   std::string paths;
-  for (const std::string& path : report.unresolved) {
-    paths += (paths.empty() ? "" : ",") + JsonString(path);
+  std::string shown;
+  for (size_t i = 0; i < report.unresolved.size(); ++i) {
+    const std::string path = JsonString(report.unresolved[i]);
+    paths += (i == 0 ? "" : ",") + path;
+    if (i <= kShownMax) {
+      shown += (i == 0 ? "" : ", ") + (i < kShownMax ? path : "…");
+    }
   }
   return Status::Conflict("merge into branch " + JsonString(request.target) + " of dataset " +
                           request.dataset.ToString() + ": both sides changed " +
-                          std::to_string(count) +
-                          " path(s) differently; choose source or target for each")
+                          std::to_string(count) + " path(s) differently: " + shown +
+                          "; choose source or target for each")
       .WithReason("MergeConflicts", R"({"datasetRid":)" + JsonString(request.dataset.ToString()) +
                                         R"(,"branchName":)" + JsonString(request.target) +
                                         R"(,"paths":[)" + paths + R"(],"count":)" +

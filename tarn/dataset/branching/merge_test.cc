@@ -75,6 +75,7 @@ TEST_F(MergeTest, ConflictsNeedAChoicePerPath) {
   const Status refused = StatusOf(Merge("master", "dev"));
   EXPECT_THAT(refused, Fails(ErrorCode::kConflict));
   EXPECT_EQ(refused.reason(), "MergeConflicts");
+  EXPECT_THAT(refused.message(), HasSubstr(R"(3 path(s) differently: "a", "b", "c"; choose)"));
   EXPECT_THAT(refused.details(), HasSubstr(R"("paths":["a","b","c"],"count":3)"));
   MergeRequest request = Request("master", "dev");
   request.mode = MergeMode::kDryRun;
