@@ -22,11 +22,16 @@
 
 namespace tarn::lakehouse {
 
+/// Where changes come from: the source, or a reload that compared the table with what has landed.
+enum class ChangeOrigin : uint8_t { kSource, kReload };
+
 struct ApplyRequest {
   const TableSpec& spec;
   const iceberg::TableMetadata& metadata;
   const TableFiles& files;  // `changes`: the unapplied ones only.
   Timestamp now;            // hdr__modified_timestamp of what is written.
+  /// Of a reload the operations I, U and D are written as i, u and d.
+  ChangeOrigin origin = ChangeOrigin::kSource;
 };
 
 /// What happened, counted in rows.

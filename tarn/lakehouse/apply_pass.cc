@@ -283,11 +283,18 @@ Status ApplyPass::Fold(const DeletedByFile& deleted) {
   return Status::Ok();
 }
 
+// How an operation is written. Loads stay loads.
+char ApplyPass::CodeOf(Operation operation) const {
+  const char code = static_cast<char>(operation);
+  const bool reload = request_.origin == ChangeOrigin::kReload && operation != Operation::kLoad;
+  return reload ? static_cast<char>(code - 'A' + 'a') : code;
+}
+
 void ApplyPass::AddVersion(uint32_t change, int64_t source_row, Batch& batch) const {
   const FoldedChange& folded = folded_.changes[change];
   const int64_t now = ToMicros(request_.now);
   VersionRow row{.source_row = source_row,
-                 .operation = static_cast<char>(folded.operation),
+                 .operation = CodeOf(folded.operation),
                  .from_micros = folded.from_micros};
   const bool deleted = folded.operation == Operation::kDelete;
   switch (DestinationOf(folded, request_.spec.fold)) {

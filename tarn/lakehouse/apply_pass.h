@@ -62,6 +62,7 @@ class ApplyPass {
   Status EmitBases(const ApplyWriters& writers, ApplyCounts& counts);
   Status EmitBasesOf(size_t file, const std::vector<uint32_t>& slots, const ApplyWriters& writers,
                      ApplyCounts& counts);
+  [[nodiscard]] char CodeOf(Operation operation) const;
   void AddVersion(uint32_t change, int64_t source_row, Batch& batch) const;
   Status WriteBatch(const arrow::RecordBatch& values, const Batch& batch,
                     const ApplyWriters& writers, ApplyCounts& counts);

@@ -89,7 +89,11 @@ Result<TableFiles> ListTableFiles(storage::ObjectStore& store, iceberg::Manifest
 bool HoldsDeletesOnly(const iceberg::DataFile& file) {
   const std::string* lower = BoundOf(file.lower_bounds, HeaderColumn::kOperation);
   const std::string* upper = BoundOf(file.upper_bounds, HeaderColumn::kOperation);
-  return lower != nullptr && upper != nullptr && *lower == "D" && *upper == "D";
+  // Files between D and d have no others: those of rows that live have neither.
+  const auto deletes = [](const std::string* bound) {
+    return bound != nullptr && (*bound == "D" || *bound == "d");
+  };
+  return deletes(lower) && deletes(upper);
 }
 
 std::string LowestIdentifier(const iceberg::DataFile& file) {

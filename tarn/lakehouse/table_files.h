@@ -35,7 +35,7 @@ Result<TableFiles> ListTableFiles(storage::ObjectStore& store, iceberg::Manifest
                                   const iceberg::TableMetadata& metadata,
                                   std::optional<int64_t> snapshot_id);
 
-/// True when every row of the file has operation D: such rows have files of their own.
+/// True when every row of the file has operation D or d: such rows have files of their own.
 bool HoldsDeletesOnly(const iceberg::DataFile& file);
 
 /// Bounds of hdr__change_identifier; empty when the file has none.

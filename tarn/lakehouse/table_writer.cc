@@ -241,8 +241,11 @@ Status TableWriter::FinishFile(Group& group) {
   }
   options.metrics =
       iceberg::MetricsConfig::From(metadata.properties, metadata.CurrentSchema(), sort_columns);
-  // Identifiers are told apart by their last digits only.
-  for (const HeaderColumn column : {HeaderColumn::kChangeIdentifier, HeaderColumn::kKeyHash}) {
+  // Identifiers are told apart by their last digits only; files of deletes are known by the bounds
+  // of their operations, old ones by when their rows came: whatever the properties of the table
+  // say.
+  for (const HeaderColumn column : {HeaderColumn::kChangeIdentifier, HeaderColumn::kKeyHash,
+                                    HeaderColumn::kOperation, HeaderColumn::kInsertedTimestamp}) {
     options.metrics.columns[Spec(column).field_id] = {iceberg::MetricsMode::Kind::kFull, 0};
   }
   TARN_ASSIGN_OR_RETURN(iceberg::DataFile data_file,

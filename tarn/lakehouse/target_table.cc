@@ -9,6 +9,7 @@
 #include "tarn/base/arrow_status.h"
 #include "tarn/base/crash_point.h"
 #include "tarn/iceberg/schema_update.h"
+#include "tarn/lakehouse/column_update.h"
 #include "tarn/lakehouse/header_columns.h"
 #include "tarn/lakehouse/internal_schema.h"
 #include "tarn/lakehouse/kept_changes.h"
@@ -21,6 +22,14 @@
 namespace tarn::lakehouse {
 
 namespace {
+
+// A list of names as people write it.
+std::string Shown(std::string names) {
+  for (size_t at = 0; (at = names.find('\x1f', at)) != std::string::npos; at += 2) {
+    names.replace(at, 1, ", ");
+  }
+  return names;
+}
 
 int64_t NumberOf(const std::string& text) {
   int64_t value = 0;
@@ -111,21 +120,34 @@ Status TargetTable::FindObjects() {
     folder_rid = node->rid;
     return true;
   };
+  const auto find_object =
+      [](metastore::SqlTransaction& sql, const Rid& folder,
+         const std::string& name) -> Result<std::optional<catalog::CatalogObject>> {
+    TARN_ASSIGN_OR_RETURN(std::optional<catalog::CatalogObject> object,
+                          catalog::FindObject(sql, folder, name));
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node, tree::FindChild(sql, folder, name));
+    if (!object && node) {
+      return Status::AlreadyExists(
+          fmt::format("the name {} belongs to a {}: use another schema or "
+                      "prefix",
+                      name, tree::NodeTypeName(node->type)));
+    }
+    return object;
+  };
   TARN_RETURN_IF_ERROR(catalog_.deps().database.Read([&](metastore::SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(const bool internal,
                           find(sql, place_.project, spec_.internal_schema, found.internal_folder));
     if (internal) {
       TARN_ASSIGN_OR_RETURN(found.internal,
-                            catalog::FindObject(sql, found.internal_folder, spec_.internal_name()));
+                            find_object(sql, found.internal_folder, spec_.internal_name()));
     }
     TARN_ASSIGN_OR_RETURN(const bool external,
                           find(sql, place_.project, spec_.external_schema, found.external_folder));
     if (external) {
       const Rid& folder = found.external_folder;
-      TARN_ASSIGN_OR_RETURN(found.current_view, catalog::FindObject(sql, folder, spec_.name));
-      TARN_ASSIGN_OR_RETURN(found.history_view,
-                            catalog::FindObject(sql, folder, spec_.history_name()));
-      TARN_ASSIGN_OR_RETURN(found.applied, catalog::FindObject(sql, folder, spec_.applied_name()));
+      TARN_ASSIGN_OR_RETURN(found.current_view, find_object(sql, folder, spec_.name));
+      TARN_ASSIGN_OR_RETURN(found.history_view, find_object(sql, folder, spec_.history_name()));
+      TARN_ASSIGN_OR_RETURN(found.applied, find_object(sql, folder, spec_.applied_name()));
     }
     return Status::Ok();
   }));
@@ -156,7 +178,7 @@ Status TargetTable::RequireSameMaking() {
     if (known != value) {
       return Status::FailedPrecondition(fmt::format(
           "table {}.{} was made with {} \"{}\", not \"{}\": use another schema or prefix",
-          spec_.internal_schema, spec_.internal_name(), name, known, value));
+          spec_.internal_schema, spec_.internal_name(), name, Shown(known), Shown(value)));
     }
   }
   return CheckViews(*table.metadata);
@@ -256,15 +278,7 @@ Result<std::optional<std::string>> TargetTable::ReadInput(const std::string& dat
   return transaction;
 }
 
-Status TargetTable::EnsureColumns(const iceberg::Schema& users) {
-  if (!exists()) {
-    return Create(users);
-  }
-  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
-  return Evolve(table, users);
-}
-
-Status TargetTable::Create(const iceberg::Schema& users) {
+Status TargetTable::Create(const iceberg::Schema& users, const metastore::SqlFunction& also) {
   const catalog::CatalogDeps& deps = catalog_.deps();
   const int64_t now_ms = ToMillis(deps.clock.Now());
   const bool merge = spec_.mode == Mode::kMerge;
@@ -311,6 +325,9 @@ Status TargetTable::Create(const iceberg::Schema& users) {
         std::move(applied_location));
   }
   TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    if (also) {
+      TARN_RETURN_IF_ERROR(also(sql));
+    }
     TARN_ASSIGN_OR_RETURN(
         const tree::Node internal_folder,
         deps.tree.EnsureFolder(sql, place_.project, spec_.internal_schema, place_.by));
@@ -327,60 +344,6 @@ Status TargetTable::Create(const iceberg::Schema& users) {
 }
 
 namespace {
-
-// Brings what `wanted` has and the column `path` lacks into the update: members of structs, at any
-// depth, and wider types. Columns keep their ids.
-Status MergeType(const iceberg::Type& known, const iceberg::Type& wanted, const std::string& path,
-                 int32_t format_version, iceberg::SchemaUpdate& update) {
-  if (known.id == wanted.id && known.is_nested()) {
-    for (const iceberg::SchemaField& field : wanted.fields) {
-      const iceberg::SchemaField* same = FindColumn(known.fields, field.name);
-      if (same == nullptr) {
-        TARN_RETURN_IF_ERROR(update.AddColumn(
-            {.parent = path, .name = field.name, .type = field.type, .doc = {}, .position = {}}));
-      } else {
-        TARN_RETURN_IF_ERROR(
-            MergeType(same->type, field.type, path + "." + same->name, format_version, update));
-      }
-    }
-    return Status::Ok();
-  }
-  if (known == wanted || iceberg::IsPromotionAllowed(wanted, known, format_version)) {
-    return Status::Ok();
-  }
-  if (!known.is_nested() && iceberg::IsPromotionAllowed(known, wanted, format_version)) {
-    return update.WidenColumn(path, wanted);
-  }
-  return Status::InvalidArgument(fmt::format("column {} is {} in the table and {} in the rows",
-                                             path, iceberg::FormatType(known),
-                                             iceberg::FormatType(wanted)));
-}
-
-// The table's schema after it has taken in `users`; unchanged columns keep their ids.
-Result<iceberg::SchemaUpdate> PlanColumns(const iceberg::TableMetadata& metadata,
-                                          const iceberg::Schema& users) {
-  iceberg::SchemaUpdate update(metadata.CurrentSchema(), metadata.last_column_id,
-                               metadata.format_version);
-  for (const iceberg::SchemaField& field : users.fields) {
-    const iceberg::SchemaField* known = FindColumn(metadata.CurrentSchema().fields, field.name);
-    if (known == nullptr) {
-      TARN_RETURN_IF_ERROR(update.AddColumn(
-          {.parent = {}, .name = field.name, .type = field.type, .doc = {}, .position = {}}));
-    } else if (known->type.is_nested()) {
-      TARN_RETURN_IF_ERROR(
-          MergeType(known->type, field.type, known->name, metadata.format_version, update));
-    } else if (!known->type.is_nested() && !(known->type == field.type) &&
-               iceberg::IsPromotionAllowed(known->type, field.type, metadata.format_version)) {
-      TARN_RETURN_IF_ERROR(update.WidenColumn(known->name, field.type));
-    } else if (known->type.id != field.type.id &&
-               !iceberg::IsPromotionAllowed(field.type, known->type, metadata.format_version)) {
-      return Status::InvalidArgument(fmt::format("column {} is {} in the table and {} in the rows",
-                                                 field.name, iceberg::FormatType(known->type),
-                                                 iceberg::FormatType(field.type)));
-    }
-  }
-  return update;
-}
 
 std::vector<iceberg::TableUpdate> SchemaUpdates(iceberg::Schema schema) {
   return {iceberg::table_update::AddSchema{.schema = std::move(schema), .last_column_id = {}},
@@ -413,8 +376,27 @@ Result<std::vector<catalog::PointerMove>> TargetTable::RemakeViews(
   return moves;
 }
 
-Status TargetTable::Evolve(const catalog::LoadedTable& table, const iceberg::Schema& users) {
+Status TargetTable::EnsureColumns(const iceberg::Schema& users,
+                                  const metastore::SqlFunction& also) {
+  if (!exists()) {
+    return Create(users, also);
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
   TARN_ASSIGN_OR_RETURN(const iceberg::SchemaUpdate update, PlanColumns(*table.metadata, users));
+  return CommitColumns(table, update, also);
+}
+
+Status TargetTable::DropColumns(const std::vector<std::string>& names,
+                                const metastore::SqlFunction& also) {
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  TARN_ASSIGN_OR_RETURN(const iceberg::SchemaUpdate update,
+                        PlanDrops(spec_, *table.metadata, names));
+  return CommitColumns(table, update, also);
+}
+
+Status TargetTable::CommitColumns(const catalog::LoadedTable& table,
+                                  const iceberg::SchemaUpdate& update,
+                                  const metastore::SqlFunction& also) {
   if (update.schema().HasSameColumns(table.metadata->CurrentSchema())) {
     return Status::Ok();
   }
@@ -435,6 +417,9 @@ Status TargetTable::Evolve(const catalog::LoadedTable& table, const iceberg::Sch
   }
   TARN_RETURN_IF_ERROR(
       catalog_.CommitTables(changes, [&](metastore::SqlTransaction& sql) -> Status {
+        if (also) {
+          TARN_RETURN_IF_ERROR(also(sql));
+        }
         for (const catalog::PointerMove& view : views) {
           TARN_RETURN_IF_ERROR(catalog::MovePointer(sql, view));
         }
@@ -551,29 +536,6 @@ Result<TableFiles> ListUnapplied(catalog::Catalog& catalog, const catalog::Loade
 
 }  // namespace
 
-namespace {
-
-// Files that an apply adds and removes.
-void AddApplied(const ApplyResult& result, const std::vector<iceberg::DataFile>& added,
-                const TableFiles& files, const TableSpec& spec, iceberg::SnapshotUpdate& update) {
-  for (const iceberg::DataFile& file : added) {
-    const bool deletes = file.content == iceberg::DataFileContent::kPositionDeletes;
-    (deletes ? update.added_delete_files : update.added_data_files).push_back(file);
-  }
-  update.removed_data_files = result.removed;
-  for (const FileScanTask& task : files.asset_state) {
-    update.removed_data_files.push_back(task.file);
-  }
-  if (!spec.keep_changes) {
-    for (const FileScanTask& task : files.changes) {
-      update.removed_data_files.push_back(task.file);
-    }
-  }
-  update.removed_delete_files = result.removed_deletes;
-}
-
-}  // namespace
-
 Result<UnappliedWork> TargetTable::ReadUnapplied() {
   UnappliedWork work;
   if (!exists() || spec_.mode == Mode::kAppend) {
@@ -597,53 +559,87 @@ Result<UnappliedWork> TargetTable::ReadUnapplied() {
   return work;
 }
 
-Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now,
-                                                         const metastore::SqlFunction& also) {
-  std::optional<CommittedApply> outcome;
-  if (!exists() || spec_.mode == Mode::kAppend) {
-    return outcome;
+struct TargetTable::ApplyWork {
+  const catalog::LoadedTable& table;
+  const TableFiles& files;                   // What is applied, and to which files.
+  bool removes_changes = false;              // They leave the table with this commit.
+  std::vector<iceberg::DataFile> removed{};  // Of Current, with their deletes: they go as well.
+  std::vector<iceberg::DataFile> removed_deletes{};
+  std::vector<iceberg::DataFile> outlived{};  // That the published table does not have.
+  std::optional<ChangeIdentifier> reload{};   // The last one of a reload, whose changes no
+                                              // snapshot has.
+  const metastore::SqlFunction& also;
+  Timestamp now;
+};
+
+// The files that an apply adds and removes.
+iceberg::SnapshotUpdate TargetTable::UpdateOf(const ApplyWork& work, const ApplyResult& result,
+                                              const std::vector<iceberg::DataFile>& added) {
+  iceberg::SnapshotUpdate update;
+  update.operation = iceberg::SnapshotOperation::kOverwrite;
+  for (const iceberg::DataFile& file : added) {
+    const bool deletes = file.content == iceberg::DataFileContent::kPositionDeletes;
+    (deletes ? update.added_delete_files : update.added_data_files).push_back(file);
   }
-  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  update.removed_data_files = result.removed;
+  update.removed_data_files.insert(update.removed_data_files.end(), work.outlived.begin(),
+                                   work.outlived.end());
+  for (const FileScanTask& task : work.files.asset_state) {
+    update.removed_data_files.push_back(task.file);
+  }
+  if (work.removes_changes) {
+    for (const FileScanTask& task : work.files.changes) {
+      update.removed_data_files.push_back(task.file);
+    }
+  }
+  update.removed_delete_files = result.removed_deletes;
+  return update;
+}
+
+Result<CommittedApply> TargetTable::RunAndCommit(const ApplyWork& work) {
   storage::ObjectStore& store = catalog_.deps().warehouse;
+  const iceberg::TableMetadata& metadata = *work.table.metadata;
   TARN_ASSIGN_OR_RETURN(
-      TableFiles files,
-      ListTableFiles(store, catalog_.manifest_cache(), *table.metadata, std::nullopt));
-  const std::vector<FileScanTask> applied =
-      TakeApplied(files, SummaryOf(*table.metadata, kApplyIdentifierKey));
-  if (files.changes.empty()) {
-    return outcome;
-  }
-  TARN_ASSIGN_OR_RETURN(const std::vector<iceberg::DataFile> outlived,
-                        Outlived(applied, spec_.keep_changes, now));
-  TARN_ASSIGN_OR_RETURN(
-      const ApplyResult result,
-      RunApply({.spec = spec_, .metadata = *table.metadata, .files = files, .now = now},
+      ApplyResult result,
+      RunApply({.spec = spec_,
+                .metadata = metadata,
+                .files = work.files,
+                .now = work.now,
+                .origin = work.reload ? ChangeOrigin::kReload : ChangeOrigin::kSource},
                {store, catalog_.deps().uuids}));
+  for (const iceberg::DataFile& file : work.removed) {
+    result.removed.push_back(file);
+    if (HoldsDeletesOnly(file)) {
+      result.hidden_paths.push_back(file.file_path);
+    }
+  }
+  result.removed_deletes.insert(result.removed_deletes.end(), work.removed_deletes.begin(),
+                                work.removed_deletes.end());
   const std::lock_guard lock(commit_mutex_);
   std::vector<iceberg::DataFile> added = AddedFiles(result);
+  const std::string applied = result.newest_identifier.empty()
+                                  ? SummaryOf(metadata, kApplyIdentifierKey)
+                                  : result.newest_identifier;
+  const std::string copied = work.reload ? applied : SummaryOf(metadata, kCopyIdentifierKey);
   TARN_ASSIGN_OR_RETURN(
       const iceberg::DataFile state,
-      WriteAssetState(*table.metadata,
-                      {.apply_identifier = result.newest_identifier,
-                       .copy_identifier = SummaryOf(*table.metadata, kCopyIdentifierKey)},
-                      now));
+      WriteAssetState(metadata, {.apply_identifier = applied, .copy_identifier = copied},
+                      work.now));
   added.push_back(state);
   TableCommitRequest request;
   request.internal = objects_->internal->rid;
   if (objects_->applied) {
     request.applied = objects_->applied->rid;
   }
-  request.also = also;
-  request.now = now;
+  request.also = work.also;
+  request.now = work.now;
   request.plan = [&](const iceberg::TableMetadata& base) -> Result<SnapshotPair> {
     SnapshotPair pair;
     iceberg::SnapshotUpdate& update = pair.internal;
-    update.operation = iceberg::SnapshotOperation::kOverwrite;
-    AddApplied(result, added, files, spec_, update);
-    update.removed_data_files.insert(update.removed_data_files.end(), outlived.begin(),
-                                     outlived.end());
-    update.summary = SummaryFor(NumberOf(SummaryOf(base, kChangeCountKey)),
-                                result.newest_identifier, SummaryOf(base, kCopyIdentifierKey));
+    update = UpdateOf(work, result, added);
+    update.summary = SummaryFor(
+        work.reload ? work.reload->change_number : NumberOf(SummaryOf(base, kChangeCountKey)),
+        applied, work.reload ? copied : SummaryOf(base, kCopyIdentifierKey));
     update.expiry = ExpiryOf(spec_.snapshots);
     if (objects_->applied) {
       pair.applied = PublishedUpdate(result, base);
@@ -661,8 +657,64 @@ Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now,
   }
   CrashPoint("apply-after-commit");
   RemoveExpiredFiles(catalog_, *committed);
-  outcome = CommittedApply{.counts = result.counts, .snapshot_id = committed->snapshot_id};
-  return outcome;
+  return CommittedApply{.counts = result.counts, .snapshot_id = committed->snapshot_id};
+}
+
+Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now,
+                                                         const metastore::SqlFunction& also) {
+  if (!exists() || spec_.mode == Mode::kAppend) {
+    return std::optional<CommittedApply>();
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  TARN_ASSIGN_OR_RETURN(TableFiles files,
+                        ListTableFiles(catalog_.deps().warehouse, catalog_.manifest_cache(),
+                                       *table.metadata, std::nullopt));
+  const std::vector<FileScanTask> applied =
+      TakeApplied(files, SummaryOf(*table.metadata, kApplyIdentifierKey));
+  if (files.changes.empty()) {
+    return std::optional<CommittedApply>();
+  }
+  ApplyWork work{.table = table,
+                 .files = files,
+                 .removes_changes = !spec_.keep_changes,
+                 .also = also,
+                 .now = now};
+  TARN_ASSIGN_OR_RETURN(work.outlived, Outlived(applied, spec_.keep_changes, now));
+  TARN_ASSIGN_OR_RETURN(CommittedApply committed, RunAndCommit(work));
+  return std::optional(committed);
+}
+
+Result<CommittedApply> TargetTable::ApplyReload(const ReloadCommit& reload) {
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable table, Load());
+  TARN_ASSIGN_OR_RETURN(TableFiles files, ListUnapplied(catalog_, table));
+  if (!files.changes.empty()) {
+    return Status(ErrorCode::kConflict, fmt::format("table {} has {} changes that are not applied",
+                                                    spec_.name, files.change_rows()));
+  }
+  for (const iceberg::DataFile& file : reload.written.files) {
+    files.changes.push_back({.file = file});
+  }
+  ApplyWork work{.table = table,
+                 .files = files,
+                 .reload = reload.written.last,
+                 .also = reload.also,
+                 .now = reload.now};
+  if (reload.scope == ReloadCommit::Scope::kEverything) {
+    for (std::vector<FileScanTask>* part : {&files.current, &files.prior}) {
+      for (const FileScanTask& task : *part) {
+        (part == &files.current ? work.removed : work.outlived).push_back(task.file);
+        for (const iceberg::DeleteFilePtr& deletes : task.deletes) {
+          work.removed_deletes.push_back(deletes->file);
+        }
+      }
+      part->clear();
+    }
+  }
+  Result<CommittedApply> committed = RunAndCommit(work);
+  if (committed.ok() || committed.status().code() != ErrorCode::kCommitStateUnknown) {
+    RemoveFiles(catalog_.deps().warehouse, reload.written.files);
+  }
+  return committed;
 }
 
 Result<std::string> TargetTable::CurrentSql(SqlDialect dialect) {

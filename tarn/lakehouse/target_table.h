@@ -17,6 +17,11 @@
 #include "tarn/lakehouse/table_inputs.h"
 #include "tarn/lakehouse/table_spec.h"
 
+namespace tarn::iceberg {
+class SchemaUpdate;
+struct SnapshotUpdate;
+}  // namespace tarn::iceberg
+
 namespace tarn::lakehouse {
 
 /// Where a target lives and who acts.
@@ -52,6 +57,18 @@ struct CommittedApply {
   int64_t snapshot_id = 0;
 };
 
+/// What a reload found, as change files that no snapshot has.
+struct ReloadCommit {
+  enum class Scope : uint8_t {
+    kDifferences,  // Rows to insert, update and delete.
+    kEverything,   // All rows, as loads: Current and Prior are emptied first.
+  };
+  WrittenChanges written;
+  Scope scope = Scope::kDifferences;
+  metastore::SqlFunction also;  // In the SQL transaction of the commit.
+  Timestamp now;
+};
+
 /// Resource. One owner thread for appends, one for applies; both may run at once: only the commit
 /// step is serial, and it plans on the newest metadata.
 class TargetTable {
@@ -77,8 +94,15 @@ class TargetTable {
   /// Makes the table, its views and its published table for these user columns, or adds columns
   /// and widens types; views are re-made in the same commit. Never drops, never narrows. Names that
   /// differ in case only are one column.
+  /// `also` runs in the SQL transaction of the change, if there is one to make.
   /// Errors: kInvalidArgument when a type cannot become the one asked for.
-  Status EnsureColumns(const iceberg::Schema& users);
+  Status EnsureColumns(const iceberg::Schema& users, const metastore::SqlFunction& also = {});
+
+  /// Takes columns off an existing table; views are re-made in the same commit. Their values stay
+  /// in the files until these are rewritten, and nothing shows them: a column of the same name that
+  /// is added later is another one. Names that the table does not have are passed over. `also` as
+  /// above. Errors: kFailedPrecondition for a column of the key, or that partitions or sorts.
+  Status DropColumns(const std::vector<std::string>& names, const metastore::SqlFunction& also);
 
   /// Gives merge mode the key that the spec leaves to the source. Errors: kFailedPrecondition when
   /// the table exists with another key.
@@ -108,6 +132,11 @@ class TargetTable {
   Result<std::optional<CommittedApply>> Apply(Timestamp now,
                                               const metastore::SqlFunction& also = {});
 
+  /// Makes the rows of a reload those of Current, in one commit; change numbers go on. Its files
+  /// are removed afterwards, unless the state of the commit is unknown. Errors: kConflict when
+  /// something is unapplied.
+  Result<CommittedApply> ApplyReload(const ReloadCommit& reload);
+
   /// Text of the views of this table as it is now.
   Result<std::string> CurrentSql(SqlDialect dialect);
   Result<std::string> HistorySql(SqlDialect dialect);
@@ -119,9 +148,14 @@ class TargetTable {
   Status FindObjects();
   Status RequireSameMaking();
   Status CheckViews(const iceberg::TableMetadata& internal);
-  Status Create(const iceberg::Schema& users);
-  Status Evolve(const catalog::LoadedTable& table, const iceberg::Schema& users);
+  Status Create(const iceberg::Schema& users, const metastore::SqlFunction& also);
+  Status CommitColumns(const catalog::LoadedTable& table, const iceberg::SchemaUpdate& update,
+                       const metastore::SqlFunction& also);
   Result<std::vector<catalog::PointerMove>> RemakeViews(const iceberg::TableMetadata& internal);
+  struct ApplyWork;  // What one apply is made from.
+  static iceberg::SnapshotUpdate UpdateOf(const ApplyWork& work, const ApplyResult& result,
+                                          const std::vector<iceberg::DataFile>& added);
+  Result<CommittedApply> RunAndCommit(const ApplyWork& work);
   Result<iceberg::DataFile> WriteAssetState(const iceberg::TableMetadata& metadata,
                                             const AssetState& state, Timestamp now);
 

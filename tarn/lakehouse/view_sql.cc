@@ -108,7 +108,7 @@ ChainText ChainOf(const ViewText& text, const ViewShape& shape, const ViewSource
     return {"", "b.hdr__from_timestamp"};
   }
   return {fmt::format(" LEFT JOIN (SELECT {0}, max(p.hdr__from_timestamp) AS hdr__x_deleted FROM "
-                      "{1} AS p WHERE p.hdr__operation = 'D' GROUP BY {0}) AS d ON {2}",
+                      "{1} AS p WHERE p.hdr__operation IN ('D', 'd') GROUP BY {0}) AS d ON {2}",
                       text.Keys("p"), sources.prior, text.SameKey("d", "c")),
           "coalesce(b.hdr__from_timestamp, d.hdr__x_deleted)"};
 }

@@ -144,4 +144,13 @@ Result<ColumnCast> PlanCast(const std::string& raw, const std::string& done,
   return plan;
 }
 
+Result<ColumnCast> PlanImpliedCast(const std::string& raw, const std::string& done,
+                                   const arrow::DataType& from, const arrow::DataType& to) {
+  TARN_ASSIGN_OR_RETURN(ColumnCast plan, PlanCast(raw, done, from, to));
+  if (from.id() == arrow::Type::STRING && IsInteger(to)) {
+    plan.fails += " OR coalesce(regexp_matches(" + raw + ", '^[+\\s]|^-?0\\d|\\s$'), false)";
+  }
+  return plan;
+}
+
 }  // namespace tarn::transform

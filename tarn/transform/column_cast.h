@@ -26,4 +26,10 @@ struct ColumnCast {
 Result<ColumnCast> PlanCast(const std::string& raw, const std::string& done,
                             const arrow::DataType& from, const arrow::DataType& to);
 
+/// The same for a column whose type nobody named, but whose table has had another one since before
+/// the values changed: a text that only looks like an integer does not fit, such as one with
+/// blanks, a plus sign or leading zeros. "01" is another value than 1.
+Result<ColumnCast> PlanImpliedCast(const std::string& raw, const std::string& done,
+                                   const arrow::DataType& from, const arrow::DataType& to);
+
 }  // namespace tarn::transform

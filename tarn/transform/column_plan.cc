@@ -15,6 +15,11 @@ using engine::QuoteName;
 
 bool IsHeader(std::string_view name) { return LowerCase(name).starts_with("hdr__"); }
 
+bool IsReserved(std::string_view name) {
+  const std::string lower = LowerCase(name);
+  return IsHeader(name) || lower.starts_with("tarn_") || lower.starts_with("tarn:");
+}
+
 std::string JoinNames(const std::set<std::string>& names) {
   std::string out;
   for (const std::string& name : names) {
@@ -83,6 +88,18 @@ struct LeafContext {
   const std::vector<ArrayLevel>& levels;
   LeafRules& rules;
   std::vector<ColumnLeaf>& leaves;
+  std::vector<std::string> names{};  // From the landed column to the value looked at.
+
+  // True when no column comes of the value under the name `shown`.
+  [[nodiscard]] bool IsLeftOut(const std::string& shown) const {
+    const auto is_shown = [&](const std::string& name) {
+      return LowerCase(name) == LowerCase(shown);
+    };
+    const bool untyped = item.landed && std::find(spec.untyped.begin(), spec.untyped.end(),
+                                                  names) != spec.untyped.end();
+    return (untyped && std::none_of(spec.key.begin(), spec.key.end(), is_shown)) ||
+           std::any_of(spec.left_out.begin(), spec.left_out.end(), is_shown);
+  }
 };
 
 /// Appends the leaves below one value. `path` is its landed path, lower-case, for arrays.
@@ -102,6 +119,9 @@ void AppendLeaves(LeafContext& context, const std::string& name, const std::stri
     }
     shown = context.rules.Renamed(name);
   }
+  if (!expands && context.IsLeftOut(shown)) {
+    return;
+  }
   if (!expands) {
     context.leaves.push_back({.name = shown,
                               .origin = origin,
@@ -111,9 +131,13 @@ void AppendLeaves(LeafContext& context, const std::string& name, const std::stri
     return;
   }
   for (const auto& field : type->fields()) {
-    AppendLeaves(context, shown + "_" + field->name(), origin + "." + field->name(),
+    // Members come with the data: their name must not stop the task. Landing does the same.
+    const std::string member = shown + "_" + field->name();
+    context.names.push_back(field->name());
+    AppendLeaves(context, IsReserved(member) ? "_" + member : member, origin + "." + field->name(),
                  suffix + "." + QuoteName(field->name()), path + "." + LowerCase(field->name()),
                  field->type());
+    context.names.pop_back();
   }
 }
 
@@ -123,8 +147,7 @@ Status CheckLeafNames(const std::vector<ColumnLeaf>& leaves) {
     if (leaf.name.empty()) {
       return Status::InvalidArgument(leaf.origin + " gives a column without a name");
     }
-    if (IsHeader(leaf.name) || LowerCase(leaf.name).starts_with("tarn_") ||
-        LowerCase(leaf.name).starts_with("tarn:")) {
+    if (IsReserved(leaf.name)) {
       return Status::InvalidArgument(leaf.origin + " gives the column \"" + leaf.name +
                                      "\"; names that begin with hdr__ or tarn_ are reserved");
     }
@@ -270,7 +293,8 @@ Result<std::vector<ColumnLeaf>> PlanLeaves(const MappingSpec& spec,
                         .item_index = i,
                         .levels = levels,
                         .rules = rules,
-                        .leaves = leaves};
+                        .leaves = leaves,
+                        .names = {items[i].name}};
     AppendLeaves(context, items[i].name, items[i].origin, "", LowerCase(items[i].name),
                  types[i]->type());
   }

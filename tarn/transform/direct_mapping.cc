@@ -22,8 +22,8 @@ bool OnlyChoosesColumns(const MappingSpec& spec) {
 // Passed header columns whose values the changes need.
 constexpr std::string_view kWanted[] = {"hdr__cdc_operation", "hdr__cdc_timestamp",
                                         "hdr__event_timestamp"};
-constexpr std::string_view kMustBeNull[] = {"hdr__cdc_before", "hdr__absent",
-                                            "hdr__kafka_tombstone"};
+constexpr std::string_view kTombstone = "hdr__kafka_tombstone";
+constexpr std::string_view kMustBeNull[] = {"hdr__cdc_before", "hdr__absent", kTombstone};
 
 }  // namespace
 
@@ -51,7 +51,9 @@ std::optional<DirectMapping> DirectMapping::Of(const CompiledMapping& mapping,
     }
   }
   for (const std::string_view name : kMustBeNull) {
-    if (passes(name)) {
+    // A message without value is a row like any other where all rows are appended.
+    const bool any_row = name == kTombstone && mapping.spec.mode == Mode::kAppend;
+    if (passes(name) && !any_row) {
       direct.null_columns_.emplace_back(name);
     }
   }

@@ -28,8 +28,7 @@ constexpr std::string_view kOperation = "hdr__cdc_operation";
 constexpr std::string_view kBeforeImage = "hdr__cdc_before";
 constexpr std::string_view kTombstone = "hdr__kafka_tombstone";
 
-// Condition for the rules that deletes, truncates and before images are spared: their columns
-// outside of the key may be missing, and a delete must not get lost.
+// Spares deletes, truncates and before images: their columns outside of the key may be missing.
 const std::string kStrictRows = "NOT tarn_before AND NOT \"tarn:bare\" AND ";
 
 /// One way a row leaves the good path, in the order of precedence.
@@ -103,7 +102,7 @@ class MappingCompiler {
     [[nodiscard]] bool CanFail() const { return !cast.fails.empty() && !overflows; }
   };
 
-  std::string LeafGuard(size_t leaf) const;
+  [[nodiscard]] bool IsKey(size_t leaf) const;
   std::string MaskSum(std::string_view condition_format) const;
   const LateExpression* FindLate(const std::string& origin) const;
 
@@ -117,6 +116,7 @@ class MappingCompiler {
   std::string where_;
   std::set<std::string> where_reads_;  // Landed columns, lower-case.
   bool where_on_elements_ = false;
+  bool where_of_event_ = false;  // It looks at header columns only, which deletes have, too.
   bool updates_leave_ = false;   // An update that `where` does not want deletes its key.
   std::set<std::string> reads_;  // Landed columns the statement needs, lower-case.
   std::vector<ColumnItem> items_;
@@ -183,8 +183,10 @@ Status MappingCompiler::PlanExpressions() {
     });
     where_reads_ = scope_.Reads(*where);
     reads_.insert(where_reads_.begin(), where_reads_.end());
-    updates_leave_ =
-        spec_.mode == Mode::kMerge && levels_.empty() && scope_.IsLanded(std::string(kOperation));
+    where_of_event_ = std::all_of(where_reads_.begin(), where_reads_.end(),
+                                  [](const auto& name) { return name.starts_with("hdr__"); });
+    updates_leave_ = spec_.mode == Mode::kMerge && levels_.empty() && !where_of_event_ &&
+                     scope_.IsLanded(std::string(kOperation));
   }
   TARN_ASSIGN_OR_RETURN(items_, PlanItems(session_, spec_, landed_, scope_, arrays_, levels_));
   for (const ColumnItem& item : items_) {
@@ -199,8 +201,7 @@ Status MappingCompiler::PlanExpressions() {
   return Status::Ok();
 }
 
-/// Asks the engine for the types of all items, one statement; on failure one by one, to name the
-/// culprit.
+/// Asks the engine for the types of all items at once; on failure one by one, to name the culprit.
 Status MappingCompiler::PlanTypes() {
   if (items_.empty()) {
     return Status::InvalidArgument("the mapping gives no column");
@@ -220,8 +221,7 @@ Status MappingCompiler::PlanTypes() {
     return types.status();
   }
   arrow::FieldVector fields = (*types)->fields();
-  for (size_t i = 0; i < items_.size(); ++i) {
-    // The engine shows a column without any value as an integer.
+  for (size_t i = 0; i < items_.size(); ++i) {  // What has no value shows as an integer.
     const auto landed = landed_.GetFieldByName(items_[i].name);
     if (items_[i].landed && landed != nullptr && landed->type()->id() == arrow::Type::NA) {
       fields[i] = landed;
@@ -328,22 +328,20 @@ Status MappingCompiler::PlanValues() {
     Result<std::shared_ptr<arrow::DataType>> type = TableType(*leaf.source_type);
     if (item.type) {
       Result<format::FieldType> declared = format::ParseTypeName(*item.type);
-      if (!declared.ok()) {
-        return declared.status().WithContext(leaf.origin + ".type");
-      }
+      TARN_RETURN_IF_ERROR(declared.status().WithContext(leaf.origin + ".type"));
       type = TableType(*format::ToArrowType(*declared));
     }
-    if (!type.ok()) {
-      return type.status().WithContext(leaf.origin);
-    }
+    TARN_RETURN_IF_ERROR(type.status().WithContext(leaf.origin));
     const ColumnFit* fit = FindFit(leaf.name);
     value.type = fit != nullptr ? fit->type : *type;
-    Result<ColumnCast> cast =
-        PlanCast(Internal("raw", i), Internal("cast", i), *leaf.source_type, *value.type);
-    if (!cast.ok()) {
-      return cast.status().WithContext(leaf.origin);
-    }
+    Result<ColumnCast> cast = (item.type ? PlanCast : PlanImpliedCast)(
+        Internal("raw", i), Internal("cast", i), *leaf.source_type, *value.type);
+    TARN_RETURN_IF_ERROR(cast.status().WithContext(leaf.origin));
     value.cast = *std::move(cast);
+    if (!item.direct && spec_.on_cast_error == OnCastError::kNull) {  // NULL, and counted.
+      value.cast.fails = Internal("item", leaf.item) + " IS NULL" +
+                         (value.cast.fails.empty() ? "" : " OR " + value.cast.fails);
+    }
     if (item.hash && !HasCanonicalText(*value.type)) {
       return Status::InvalidArgument(leaf.origin + ": a value of type " + value.type->ToString() +
                                      " cannot be hashed");
@@ -388,10 +386,8 @@ Status MappingCompiler::PlanOverflows() {
   return Status::Ok();
 }
 
-/// Prefix of a leaf's conditions: outside of the key a delete or before image cannot fail.
-std::string MappingCompiler::LeafGuard(size_t leaf) const {
-  const bool key = std::find(key_.begin(), key_.end(), static_cast<int>(leaf)) != key_.end();
-  return key ? "NOT \"tarn:truncate\" AND " : std::string(kStrictRows);
+bool MappingCompiler::IsKey(size_t leaf) const {
+  return std::find(key_.begin(), key_.end(), static_cast<int>(leaf)) != key_.end();
 }
 
 void MappingCompiler::PlanFailures() {
@@ -406,12 +402,16 @@ void MappingCompiler::PlanFailures() {
   }
   for (size_t i = 0; i < leaves_.size(); ++i) {
     const ColumnLeaf& leaf = leaves_[i];
-    if (!items_[leaf.item].direct && !values_[i].overflow_of) {
-      failures_.push_back({LeafGuard(i) + Internal("item", leaf.item) + " IS NULL",
-                           kExpressionFailed, QuoteText(leaf.origin + ": the expression failed")});
+    // Outside of the key a delete or before image cannot fail.
+    const std::string guard = IsKey(i) ? "NOT \"tarn:truncate\" AND " : kStrictRows;
+    const bool nulled =
+        spec_.on_cast_error == OnCastError::kNull && !IsKey(i) && !values_[i].overflows;
+    if (!items_[leaf.item].direct && !values_[i].overflow_of && !nulled) {
+      failures_.push_back({guard + Internal("item", leaf.item) + " IS NULL", kExpressionFailed,
+                           QuoteText(leaf.origin + ": the expression failed")});
     }
     if (values_[i].CanFail() && spec_.on_cast_error == OnCastError::kReject) {
-      failures_.push_back({LeafGuard(i) + Internal("fails", i), kCastFailed,
+      failures_.push_back({guard + Internal("fails", i), kCastFailed,
                            QuoteText(leaf.origin + ": ") + " || left(CAST(" + Internal("raw", i) +
                                " AS VARCHAR), 200) || " +
                                QuoteText(" is no " + values_[i].type->ToString())});
@@ -464,14 +464,13 @@ std::string MappingCompiler::InputStage() const {
          QuoteName(kInputRelation);
 }
 
-/// Keeps the rows that `where` wants, those for which it fails, deletes, and images before an
-/// update. An update that it does not want takes its key out of the table ("tarn:left"); it counts
-/// as a delete from here on.
+/// Keeps the rows that `where` wants or fails for, deletes (but see where_of_event_), and images
+/// before an update. An update that it does not want is a delete from here on ("tarn:left").
 std::string MappingCompiler::WhereStage(const std::string& input) const {
   const std::string judged = "SELECT *, " + TryStruct("CAST(" + where_ + " AS BOOLEAN)") +
                              " AS \"tarn:where\" FROM (" + input + ")";
-  const std::string kept =
-      "\"tarn:bare\" OR \"tarn:where\" IS NULL OR coalesce(\"tarn:where\".v, false)";
+  const std::string kept = std::string(where_of_event_ ? "" : "\"tarn:bare\" OR ") +
+                           "\"tarn:where\" IS NULL OR coalesce(\"tarn:where\".v, false)";
   if (!updates_leave_) {
     return "SELECT * FROM (" + judged + ") WHERE " + kept;
   }
@@ -500,8 +499,7 @@ std::string JsonStructure(const arrow::DataType& type) {
   return JsonString(sql.ok() ? *sql : "VARCHAR");
 }
 
-/// Makes a second row of each update with a before image, in which the columns of the key are those
-/// of the image.
+/// Makes a second row of each update with a before image, with the columns of the key from there.
 std::string MappingCompiler::ImageStage(const std::string& input) const {
   if (!has_images_) {
     return "SELECT *, false AS tarn_before, false AS \"tarn:known\" FROM (" + input + ")";
@@ -530,8 +528,7 @@ std::string MappingCompiler::ImageStage(const std::string& input) const {
   if (replaced.empty()) {
     return "SELECT *, false AS \"tarn:known\" FROM (" + images + ")";
   }
-  // Whether the image has all that `where` looks at.
-  std::string known = "tarn_before";
+  std::string known = "tarn_before";  // Whether the image has all that `where` looks at.
   for (const auto& field : landed_.fields()) {
     if (where_reads_.contains(LowerCase(field->name()))) {
       known += " AND list_contains(\"tarn:names\", " + QuoteText(field->name()) + ")";
@@ -709,7 +706,10 @@ Result<std::string> MappingCompiler::FinalStage(const std::string& input) const 
   add(MaskSum("$ IS NOT NULL AND $.v IS NULL"), kNullChecksColumn);
   add(null_casts.empty() ? "0::BIGINT" : "(" + null_casts + ")::BIGINT", kNullCastsColumn);
   const LateExpression* deleted = FindLate("delete_when");
-  std::string deletes = deleted == nullptr ? "false" : "coalesce(" + deleted->column + ".v, false)";
+  // Other columns of a before image are those of the change: it deletes nothing by them.
+  std::string deletes = deleted == nullptr
+                            ? "false"
+                            : "(NOT tarn_before AND coalesce(" + deleted->column + ".v, false))";
   if (updates_leave_) {
     deletes =
         "CASE WHEN tarn_before THEN \"tarn:known\" AND NOT coalesce(\"tarn:where\".v, true) "

@@ -12,7 +12,9 @@
 // order; the first failure counts.
 //
 // In merge mode deletes (operation D, tombstones) pass `where` and the checks, and fail on their
-// key only: a delete must not get lost because a column is missing. Truncates (T) never fail.
+// key only: a delete must not get lost because a column is missing. Truncates (T) never fail. But a
+// `where` that reads header columns only (hdr__cdc_table, hdr__kafka_topic) is about the event, not
+// the row: it leaves out deletes, updates and truncates as it leaves out any other row.
 //
 // With hdr__cdc_before, an update whose before image is there gives a second row, tarn_before =
 // true, with the same tarn_row: the key as it was before, mapped by the same expressions. Its other

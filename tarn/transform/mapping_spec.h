@@ -63,6 +63,11 @@ struct MappingSpec {
   std::string delete_when{};
   std::string sequence_by{};
   std::string event_time{};
+  // What the pipeline file does not say: found when the mapping meets its input and its table.
+  // Landed columns and members, as paths of names, that have no type yet because they only ever
+  // were NULL: no column comes of them, unless the key names it.
+  std::vector<std::vector<std::string>> untyped{};
+  std::vector<std::string> left_out{};  // Columns, by final name, that the table does not take.
   friend bool operator==(const MappingSpec&, const MappingSpec&) = default;
 };
 

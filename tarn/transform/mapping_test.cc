@@ -288,6 +288,44 @@ TEST_F(MappingTest, StructsAreExpandedOrKept) {
   EXPECT_EQ(kept.good, "1 {\"name\":\"n\",\"address\":{\"city\":\"x\",\"zip\":7}}\n2 null\n");
 }
 
+TEST_F(MappingTest, WhatHasNoTypeYetIsNoColumn) {
+  const arrow::FieldVector landed = {
+      F("id", arrow::int32()), F("a%", arrow::utf8()), F("ab", arrow::int32()),
+      F("s", arrow::struct_({F("x", arrow::utf8()), F("y", arrow::int32())}))};
+  const std::string rows = R"([{"id": 1, "a%": null, "ab": 2, "s": {"x": null, "y": 3}}])";
+  MappingSpec spec{.untyped = {{"a%"}, {"s", "x"}}};
+  ASSERT_OK_AND_ASSIGN(const Outcome out, Run(spec, landed, rows));
+  EXPECT_EQ(Columns(out.mapping), "id int32, ab int32, s_y int32");
+  spec.rename = {{"a%", "new"}, {"s_x", "sx"}};
+  EXPECT_OK(StatusOf(Run(spec, landed, rows)));
+  spec.rename = {};
+  spec.columns = {{"ID", ""}, {"seen", "\"a%\" IS NULL"}};
+  spec.only = true;
+  ASSERT_OK_AND_ASSIGN(const Outcome only, Run(spec, landed, rows));
+  EXPECT_EQ(Columns(only.mapping), "ID int32, seen bool");
+  spec = {.key = {"s_x"}, .untyped = {{"s", "x"}}};
+  ASSERT_OK_AND_ASSIGN(const Outcome keyed, Run(spec, landed, rows));
+  EXPECT_THAT(keyed.rejected, HasSubstr("null_key"));
+}
+
+TEST_F(MappingTest, ColumnsThatTheTableDoesNotTakeAreLeftOutByTheirFinalName) {
+  const MappingSpec spec{
+      .columns = {{"w", "id + 1"}}, .rename = {{"price", "cost"}}, .left_out = {"W", "cost"}};
+  ASSERT_OK_AND_ASSIGN(const Outcome out, Run(spec, kOrder, R"([{"id": 1, "price": "2"}])"));
+  EXPECT_THAT(Columns(out.mapping), testing::Not(HasSubstr("w ")));
+  EXPECT_THAT(Columns(out.mapping), testing::Not(HasSubstr("cost")));
+  EXPECT_THAT(Columns(out.mapping), HasSubstr("id "));
+}
+
+TEST_F(MappingTest, MembersWithReservedNamesGetAnUnderscore) {
+  const auto inner = arrow::struct_({F("x", arrow::int32()), F("_x", arrow::int32())});
+  ASSERT_OK_AND_ASSIGN(const Outcome out,
+                       Run({}, {F("tarn", inner), F("HDR", inner)},
+                           R"([{"tarn": {"x": 1, "_x": 2}, "HDR": {"x": 3, "_x": 4}}])"));
+  EXPECT_EQ(Columns(out.mapping), "_tarn_x int32, _tarn__x int32, HDR_x int32, _HDR__x int32");
+  EXPECT_EQ(out.good, "1 2 3 4\n");
+}
+
 TEST_F(MappingTest, ClashesNameBothColumns) {
   EXPECT_THAT(
       Failure({}, {F("a", arrow::struct_({F("b", arrow::int32())})), F("A_B", arrow::utf8())}),
@@ -431,6 +469,23 @@ TEST_F(MappingTest, DeletesAndTruncatesAreNotLost) {
               {"id": 5, "name": "x", "hdr__cdc_operation": "I"}])"));
   EXPECT_EQ(out.good, "1 \"x\" null\n2 \"bad\" null\n3 null null\nnull null null\n");
   EXPECT_EQ(out.rejected, "4.0 null_key key: column id is NULL\n");
+}
+
+TEST_F(MappingTest, ChangesOfOtherTablesAreLeftOutWholly) {
+  const arrow::FieldVector landed = {
+      F("id", arrow::int64()), F("hdr__cdc_operation", arrow::utf8()),
+      F("hdr__cdc_before", arrow::utf8()), F("hdr__cdc_table", arrow::utf8())};
+  const MappingSpec spec = {.where = "hdr__cdc_table = 's.a'", .key = {"id"}};
+  ASSERT_OK_AND_ASSIGN(const Outcome out, Run(spec, landed, R"([
+      {"id": 1, "hdr__cdc_operation": "D", "hdr__cdc_table": "s.a"},
+      {"id": 2, "hdr__cdc_operation": "D", "hdr__cdc_table": "s.b"},
+      {"id": 3, "hdr__cdc_operation": "U", "hdr__cdc_table": "s.b"},
+  {"id": 4, "hdr__cdc_operation": "U", "hdr__cdc_table": "s.b", "hdr__cdc_before": "{\"id\":1}"},
+  {"id": 5, "hdr__cdc_operation": "U", "hdr__cdc_table": "s.a", "hdr__cdc_before": "{\"id\":6}"},
+      {"hdr__cdc_operation": "T", "hdr__cdc_table": "s.b"},
+      {"id": 7, "hdr__cdc_operation": "I", "hdr__cdc_table": "s.a"}])"));
+  EXPECT_EQ(out.good, "1\n5\n6\n7\n");
+  EXPECT_EQ(out.rejected, "");
 }
 
 TEST_F(MappingTest, TypesBecomeThoseOfTheTable) {
@@ -581,6 +636,38 @@ TEST_F(MappingTest, WhatDoesNotFitTheTableGoesToAnotherColumn) {
                                 {{"p", arrow::int32(), "p_double", arrow::float64()}}));
   EXPECT_EQ(out.good, "2 null\nnull 2.5\n");
   EXPECT_EQ(out.rejected, "2.0 expression_failed columns.p: the expression failed\n");
+}
+
+TEST_F(MappingTest, ATextThatOnlyLooksLikeANumberIsNoNumber) {
+  const std::vector<ColumnFit> fits = {{.column = "id", .type = arrow::int64()}};
+  const std::string rows = R"([{"id": "7"}, {"id": "-7"}, {"id": "0"}, {"id": "07"}, {"id": " 7"},
+                               {"id": "+7"}, {"id": "7 "}, {"id": "-07"}, {"id": "1e1"}])";
+  ASSERT_OK_AND_ASSIGN(Outcome out, Run({.key = {"id"}}, {F("id", arrow::utf8())}, rows, fits));
+  EXPECT_EQ(out.good, "7\n-7\n0\n10\n");
+  EXPECT_EQ(out.counts.rejected, 5);
+  EXPECT_THAT(out.rejected, HasSubstr("3.0 cast_failed landed column id: 07 is no int64"));
+  // Who names the type gets what SQL makes of the text.
+  ASSERT_OK_AND_ASSIGN(out, Run({.columns = {{"id", "", "long"}}, .key = {"id"}},
+                                {F("id", arrow::utf8())}, R"([{"id": "07"}, {"id": " 7"}])", fits));
+  EXPECT_EQ(out.good, "7\n7\n");
+}
+
+TEST_F(MappingTest, WithOnCastErrorNullAnExpressionThatFailsIsNull) {
+  MappingSpec spec = {.columns = {{"half", "CAST(price AS DOUBLE) / 2"}},
+                      .on_cast_error = OnCastError::kNull};
+  const std::string rows = R"([{"id": 1, "price": "5"}, {"id": 2, "price": "two"},
+                               {"id": 3, "price": null}])";
+  spec.only = true;
+  ASSERT_OK_AND_ASSIGN(Outcome out, Run(spec, kOrder, rows));
+  EXPECT_EQ(out.good, "2.5\nnull\nnull\n");
+  EXPECT_EQ(out.counts, (OutcomeCounts{.good = 3, .null_casts = 1}));
+  // A key that fails is no NULL key, and a condition that fails decides nothing.
+  spec.columns = {{"n", "CAST(price AS BIGINT)"}};
+  spec.key = {"n"};
+  ASSERT_OK_AND_ASSIGN(out, Run(spec, kOrder, rows));
+  EXPECT_EQ(out.rejected,
+            "1.0 expression_failed columns.n: the expression failed\n"
+            "2.0 null_key key: column n is NULL\n");
 }
 
 TEST_F(MappingTest, AFitWithoutAnotherColumnRejects) {
