@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "tarn/landing/landing_spec.h"
@@ -9,9 +10,10 @@
 
 namespace tarn::pipeline {
 
-/// A source by name; only those over files are offered.
+/// A source by name.
 struct SourceSpec {
-  std::string uri;
+  std::string uri;  // Of files; "kafka:" of the other kind.
+  std::optional<source::kafka::ClientSettings> kafka;
 };
 
 SourceSpec ReadSource(YamlReader& keys);

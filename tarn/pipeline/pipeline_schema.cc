@@ -48,11 +48,17 @@ constexpr std::string_view kSchema = R"json({
     "policy": {"enum": ["apply", "ignore", "suspend_table", "stop_task"]},
     "source": {
       "type": "object",
-      "required": ["type", "uri"],
+      "required": ["type"],
       "additionalProperties": false,
       "properties": {
-        "type": {"enum": ["files"]},
-        "uri": {"type": "string", "description": "file:///folder"}
+        "type": {"enum": ["files", "kafka"]},
+        "uri": {"type": "string", "description": "file:///folder"},
+        "brokers": {"$ref": "#/$defs/names", "description": "Of Kafka: host:port."},
+        "client": {
+          "type": "object",
+          "additionalProperties": {"type": ["string", "integer", "boolean"]},
+          "description": "Properties of librdkafka, such as security.protocol."
+        }
       }
     },
     "landing": {
@@ -75,6 +81,21 @@ constexpr std::string_view kSchema = R"json({
         "delete_after_load": {"type": "boolean"},
         "move_to": {"type": "string"},
         "poll": {"$ref": "#/$defs/duration"},
+        "topics": {"$ref": "#/$defs/names", "description": "Of Kafka; % stands for anything."},
+        "exclude_topics": {"$ref": "#/$defs/names"},
+        "one_dataset": {"type": "boolean"},
+        "start": {"type": "string", "description": "earliest, now or a time."},
+        "tombstone": {"enum": ["auto", "delete", "reject"]},
+        "on_lost_range": {"enum": ["stop", "continue"]},
+        "on_new_topic": {"enum": ["apply", "ignore"]},
+        "key_columns": {
+          "type": "object",
+          "additionalProperties": false,
+          "properties": {
+            "format": {"enum": ["json", "string"]},
+            "names": {"$ref": "#/$defs/names"}
+          }
+        },
         "content": {"$ref": "#/$defs/content"},
         "columns": {
           "type": "object",
@@ -205,7 +226,9 @@ constexpr std::string_view kSchema = R"json({
             "add_column": {"$ref": "#/$defs/policy"},
             "add_struct_field": {"$ref": "#/$defs/policy"},
             "change_column_type": {"$ref": "#/$defs/policy"},
-            "drop_column": {"$ref": "#/$defs/policy"}
+            "drop_column": {"$ref": "#/$defs/policy"},
+            "drop_table": {"const": "ignore"},
+            "truncate_table": {"const": "ignore"}
           }
         },
         "memory": {"$ref": "#/$defs/size"}

@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "tarn/landing/topic_names.h"
 #include "tarn/pipeline/landing_keys.h"
 #include "tarn/pipeline/transform_keys.h"
+#include "tarn/pipeline/yaml_check.h"
 #include "tarn/pipeline/yaml_reader.h"
 
 namespace tarn::pipeline {
@@ -44,16 +46,74 @@ void CheckBeforeImages(YamlReader& document, const PipelineSpec& pipeline) {
   YamlReader landings = document.Child("landing");
   for (const TransformSpec& task : pipeline.transforms) {
     for (const std::string& from : task.from) {
-      const landing::LandingSpec* landing = pipeline.FindLanding(from);
-      if (landing != nullptr && task.mapping.mode == transform::Mode::kMerge &&
-          landing->envelope == landing::Envelope::kDebezium &&
-          landing->cdc_before == landing::CdcBefore::kOff) {
-        landings.Child(from).Child("content").Complain(
-            "cdc_before",
-            fmt::format("off cannot be read by transform.{} in mode merge, which needs the image "
-                        "before a change to see that its key changed: use key or full",
-                        task.name));
+      const std::optional<LandingInput> input = pipeline.FindInput(from);
+      if (input && task.mapping.mode == transform::Mode::kMerge &&
+          input->landing.envelope == landing::Envelope::kDebezium &&
+          input->landing.cdc_before == landing::CdcBefore::kOff) {
+        landings.Child(input->task->name)
+            .Child("content")
+            .Complain("cdc_before",
+                      fmt::format(
+                          "off cannot be read by transform.{} in mode merge, which needs the image "
+                          "before a change to see that its key changed: use key or full",
+                          task.name));
       }
+    }
+  }
+}
+
+bool CanBeKey(const format::FieldType& type) {
+  switch (type.kind) {
+    case format::FieldKind::kFloat:
+    case format::FieldKind::kDouble:
+    case format::FieldKind::kArray:
+    case format::FieldKind::kMap:
+    case format::FieldKind::kStruct:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// The declared type of a column of the key, where the file has one.
+std::optional<format::FieldType> DeclaredType(const PipelineSpec& pipeline,
+                                              const TransformSpec& spec, const std::string& name) {
+  for (const transform::ColumnMapping& column : spec.mapping.columns) {
+    if (column.name != name) {
+      continue;
+    }
+    if (column.type) {
+      const Result<format::FieldType> type = format::ParseTypeName(*column.type);
+      return type.ok() ? std::optional(*type) : std::nullopt;
+    }
+    if (!column.expression.empty()) {
+      return std::nullopt;
+    }
+  }
+  for (const std::string& from : spec.from) {
+    const landing::LandingSpec* landing = pipeline.FindLanding(from);
+    if (landing == nullptr) {
+      continue;
+    }
+    for (const format::Field& field : landing->columns.declared) {
+      if (field.name == name) {
+        return field.type;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+void CheckKeyTypes(YamlReader& keys, const PipelineSpec& pipeline, const TransformSpec& spec) {
+  if (spec.table.mode != lakehouse::Mode::kMerge) {
+    return;
+  }
+  for (const std::string& name : spec.table.key) {
+    const std::optional<format::FieldType> type = DeclaredType(pipeline, spec, name);
+    if (type && !CanBeKey(*type)) {
+      keys.Complain("key", fmt::format("{} is declared as {}, which no key can be: equal values "
+                                       "are not always the same bytes",
+                                       name, format::FormatTypeName(*type)));
     }
   }
 }
@@ -66,19 +126,24 @@ void ReadTransforms(YamlReader& document, PipelineSpec& pipeline) {
     TransformSpec spec = ReadTransform(name, keys);
     spec.table.owner = pipeline.name + "." + name;
     for (const std::string& from : spec.from) {
-      if (pipeline.FindLanding(from) == nullptr) {
-        keys.Complain("from", fmt::format("there is no landing task {}", from));
+      if (!pipeline.FindInput(from)) {
+        const landing::LandingSpec* many = pipeline.FindLanding(from);
+        keys.Complain("from",
+                      many != nullptr
+                          ? fmt::format("{} has a dataset for each topic: name one of them", from)
+                          : fmt::format("there is no landing task {}", from));
       }
     }
     // Where change events come from, the source names the key.
     const bool has_source_key =
         std::all_of(spec.from.begin(), spec.from.end(), [&](const std::string& from) {
-          const landing::LandingSpec* landing = pipeline.FindLanding(from);
-          return landing == nullptr || landing->envelope == landing::Envelope::kDebezium;
+          const std::optional<LandingInput> input = pipeline.FindInput(from);
+          return !input || input->landing.envelope == landing::Envelope::kDebezium;
         });
     if (spec.table.mode == lakehouse::Mode::kMerge && spec.table.key.empty() && !has_source_key) {
       keys.Complain("", "mode merge needs key: [column, …]");
     }
+    CheckKeyTypes(keys, pipeline, spec);
     if (pipeline.FindLanding(name) != nullptr) {
       keys.Complain("", fmt::format("a landing task has the name {}, too", name));
     }
@@ -97,11 +162,33 @@ const landing::LandingSpec* PipelineSpec::FindLanding(std::string_view task) con
   return nullptr;
 }
 
+std::optional<LandingInput> PipelineSpec::FindInput(std::string_view from) const {
+  for (const landing::LandingSpec& landing : landings) {
+    const bool one = !landing.kafka || landing.kafka->one_dataset;
+    if (one ? landing.name == from
+            : landing::MayGiveDataset(landing.kafka->source.topics, from) && from != landing.name) {
+      LandingInput input{.task = &landing, .landing = landing};
+      input.landing.name = from;
+      return input;
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<ClaimedName> ListClaims(const PipelineSpec& pipeline) {
   std::vector<ClaimedName> claims;
   for (const landing::LandingSpec& landing : pipeline.landings) {
     for (const std::string& name : {landing.name, landing.rejected_name()}) {
       claims.push_back({landing.schema, name, "landing." + landing.name});
+    }
+    if (!landing.kafka || landing.kafka->one_dataset) {
+      continue;
+    }
+    for (const std::string& topic : landing.kafka->source.topics) {
+      if (topic.find('%') == std::string::npos) {
+        claims.push_back(
+            {landing.schema, landing::DatasetNameOf(topic), "landing." + landing.name});
+      }
     }
   }
   for (const TransformSpec& task : pipeline.transforms) {
@@ -134,7 +221,11 @@ Result<PipelineSpec> ParsePipeline(std::string_view yaml, const Variables& varia
   for (const std::string& name : landings.Keys()) {
     CheckName(landings, name);
     YamlReader keys = landings.Child(name);
-    pipeline.landings.push_back(ReadLanding(name, keys, sources));
+    landing::LandingSpec landing = ReadLanding(name, keys, sources);
+    if (landing.kafka) {
+      landing.kafka->source.client.group = "tarn." + pipeline.name + "." + name;
+    }
+    pipeline.landings.push_back(std::move(landing));
   }
   ReadTransforms(document, pipeline);
   document.Refuse({"rules", "alerts"});
@@ -148,6 +239,7 @@ Result<PipelineSpec> ParsePipeline(std::string_view yaml, const Variables& varia
 }
 
 Result<std::map<std::string, std::string>> DescribeTasks(std::string_view yaml) {
+  TARN_RETURN_IF_ERROR(CheckYaml(yaml));
   std::map<std::string, std::string> tasks;
   try {
     const YAML::Node document = YAML::Load(std::string(yaml));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,12 @@ struct TransformSpec {
   bool case_sensitive = false;
 };
 
+/// A dataset that transforms read, and the landing task that fills it.
+struct LandingInput {
+  const landing::LandingSpec* task = nullptr;
+  landing::LandingSpec landing;  // Of the task; its name is that of the dataset.
+};
+
 struct PipelineSpec {
   std::string name;
   std::string project = "default";
@@ -39,6 +46,9 @@ struct PipelineSpec {
   std::vector<TransformSpec> transforms;
 
   [[nodiscard]] const landing::LandingSpec* FindLanding(std::string_view task) const;
+  /// What `from` of a transform names: a landing task, or the dataset of a topic where a task has
+  /// one for each.
+  [[nodiscard]] std::optional<LandingInput> FindInput(std::string_view from) const;
 };
 
 /// A name of the project that a task needs for itself.

@@ -8,9 +8,24 @@ namespace tarn::pipeline {
 
 namespace {
 
+// An expression; one that is there says something.
+std::string ReadExpression(YamlReader& keys, std::string_view key) {
+  std::string text = keys.Text(key);
+  if (keys.Has(key) && text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    keys.Complain(key, "is empty: write an expression, or leave the key out");
+  }
+  return text;
+}
+
 // "key: [a, b]" stands on both sides: the mapping checks values, the table stores them.
 void ReadKey(YamlReader& keys, TransformSpec& spec) {
   spec.mapping.key = keys.Texts("key");
+  for (size_t i = 1; i < spec.mapping.key.size(); ++i) {
+    const auto end = spec.mapping.key.begin() + static_cast<ptrdiff_t>(i);
+    if (std::find(spec.mapping.key.begin(), end, *end) != end) {
+      keys.Complain("key", "names \"" + *end + "\" twice");
+    }
+  }
   spec.table.key = spec.mapping.key;
   const bool allow = keys.Choice("null_keys", {"reject", "allow"}, 0) == 1;
   spec.mapping.null_keys = allow ? transform::NullKeys::kAllow : transform::NullKeys::kReject;
@@ -24,7 +39,7 @@ void ReadMode(YamlReader& keys, TransformSpec& spec) {
   ReadKey(keys, spec);
   spec.table.fold.history = keys.Flag("history", false);
   spec.table.fold.soft_delete = keys.Flag("soft_delete", false);
-  spec.mapping.delete_when = keys.Text("delete_when");
+  spec.mapping.delete_when = ReadExpression(keys, "delete_when");
   if (append) {
     spec.mapping.null_keys = transform::NullKeys::kAllow;  // Keys are hashed, not compared.
     for (const std::string_view key : {"history", "soft_delete", "delete_when"}) {
@@ -67,8 +82,8 @@ void ReadExpectations(YamlReader expectations, transform::MappingSpec& mapping) 
 }
 
 void ReadMapping(YamlReader& keys, transform::MappingSpec& mapping) {
-  mapping.where = keys.Text("where");
-  mapping.event_time = keys.Text("event_time");
+  mapping.where = ReadExpression(keys, "where");
+  mapping.event_time = ReadExpression(keys, "event_time");
   ReadColumns(keys.Child("columns"), mapping);
   mapping.only = keys.Flag("only", false);
   mapping.drop = keys.Texts("drop");
@@ -170,8 +185,12 @@ void ReadPolicies(YamlReader keys, transform::SchemaPolicies& policies) {
   policies.add_struct_field = Policy(keys, "add_struct_field", policies.add_struct_field);
   policies.change_column_type = Policy(keys, "change_column_type", policies.change_column_type);
   policies.drop_column = Policy(keys, "drop_column", policies.drop_column);
-  keys.Refuse({"add_root_column", "create_table", "rename_column", "rename_table", "drop_table",
-               "truncate_table"});
+  for (const std::string_view key : {"drop_table", "truncate_table"}) {
+    if (keys.Text(key, "ignore") != "ignore") {
+      keys.Complain(key, "only ignore is available in this version");
+    }
+  }
+  keys.Refuse({"add_root_column", "create_table", "rename_column", "rename_table"});
   keys.Finish();
 }
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "tarn/pipeline/yaml_check.h"
+
 namespace tarn::pipeline {
 
 namespace {
@@ -75,6 +77,7 @@ std::vector<std::string> FindVariables(std::string_view text) {
 }
 
 Result<std::vector<std::string>> ListVariables(std::string_view yaml) {
+  TARN_RETURN_IF_ERROR(CheckYaml(yaml));
   std::vector<std::string> names;
   try {
     const YAML::Node document = YAML::Load(std::string(yaml));

@@ -6,6 +6,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "tarn/base/quantity.h"
+#include "tarn/pipeline/yaml_check.h"
 
 namespace tarn::pipeline {
 
@@ -75,6 +76,7 @@ YamlReader& YamlReader::operator=(const YamlReader& other) {
 YamlReader::~YamlReader() = default;
 
 Result<YamlReader> YamlReader::Parse(std::string_view text) {
+  TARN_RETURN_IF_ERROR(CheckYaml(text));
   auto node = std::make_unique<YAML::Node>();
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));

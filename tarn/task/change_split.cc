@@ -19,6 +19,11 @@ namespace {
 
 using lakehouse::Operation;
 
+constexpr std::string_view kTombstone = "tombstone";
+constexpr std::string_view kTombstoneText =
+    "the message has no value; with key_columns and tombstone: auto or delete it would delete the "
+    "row of its key";
+
 template <typename ArrayType>
 const ArrayType* Find(const arrow::RecordBatch& batch, std::string_view name) {
   return dynamic_cast<const ArrayType*>(batch.GetColumnByName(std::string(name)).get());
@@ -34,7 +39,8 @@ struct Hidden {
         operation(Find<arrow::StringArray>(batch, "hdr__cdc_operation")),
         cdc_time(Find<arrow::TimestampArray>(batch, "hdr__cdc_timestamp")),
         source_time(Find<arrow::TimestampArray>(batch, "hdr__event_timestamp")),
-        absent(Find<arrow::StringArray>(batch, "hdr__absent")) {}
+        absent(Find<arrow::StringArray>(batch, "hdr__absent")),
+        tombstone(Find<arrow::BooleanArray>(batch, "hdr__kafka_tombstone")) {}
 
   const arrow::Int64Array* row;
   const arrow::BooleanArray* before;
@@ -44,12 +50,16 @@ struct Hidden {
   const arrow::TimestampArray* cdc_time;
   const arrow::TimestampArray* source_time;
   const arrow::StringArray* absent;
+  const arrow::BooleanArray* tombstone;
 
   [[nodiscard]] bool IsBefore(int64_t i) const {
     return before != nullptr && !before->IsNull(i) && before->Value(i);
   }
   [[nodiscard]] bool IsDeleted(int64_t i) const {
     return deleted != nullptr && !deleted->IsNull(i) && deleted->Value(i);
+  }
+  [[nodiscard]] bool IsTombstone(int64_t i) const {
+    return tombstone != nullptr && !tombstone->IsNull(i) && tombstone->Value(i);
   }
   [[nodiscard]] bool IsTruncate(int64_t i) const {
     return operation != nullptr && !operation->IsNull(i) && operation->GetView(i) == "T";
@@ -152,7 +162,14 @@ Status Splitter::Run() {
       ++split.truncates;
       continue;
     }
-    const Operation operation = merge ? hidden_.OperationAt(i) : Operation::kInsert;
+    Operation operation = merge ? hidden_.OperationAt(i) : Operation::kInsert;
+    if (merge && hidden_.IsTombstone(i)) {
+      if (!options_.tombstones_delete) {
+        Reject(i, kTombstone, std::string(kTombstoneText));
+        continue;
+      }
+      operation = Operation::kDelete;
+    }
     if (hidden_.IsPartial(i) && operation != Operation::kDelete) {
       Reject(i, "partial_without_base",
              fmt::format("the source left out the values of {}", hidden_.absent->GetView(i)));
@@ -225,11 +242,15 @@ landing::DeadLetter MakeDeadLetter(const transform::RejectedRow& row, const std:
     }
     return landed[name].is_string() ? landed[name].get<std::string>() : landed[name].dump();
   };
+  const bool message = landed.is_object() && landed.contains("hdr__kafka_topic");
+  // Of a message without value nothing has a key, unless its own key gives it columns.
+  const bool tombstone = message && row.code == transform::kNullKey &&
+                         landed.value("hdr__kafka_tombstone", nlohmann::json()) == true;
   return {.raw = row.landed_json,
-          .source = text("hdr__file_name"),
-          .position = text("hdr__file_row"),
-          .error_code = row.code,
-          .error_text = row.text,
+          .source = text(message ? "hdr__kafka_topic" : "hdr__file_name"),
+          .position = text(message ? "hdr__kafka_offset" : "hdr__file_row"),
+          .error_code = tombstone ? std::string(kTombstone) : row.code,
+          .error_text = tombstone ? std::string(kTombstoneText) : row.text,
           .rejected_by = task};
 }
 

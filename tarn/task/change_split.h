@@ -28,6 +28,7 @@ struct ChangeSplitOptions {
   const transform::CompiledMapping* mapping = nullptr;
   const LandedBatch* landed = nullptr;
   lakehouse::Mode mode = lakehouse::Mode::kMerge;
+  bool tombstones_delete = false;        // Messages without value, in mode merge.
   std::shared_ptr<arrow::Schema> table;  // User columns of the table, in its order and types.
 };
 

@@ -152,5 +152,60 @@ TEST_F(ChangeSplitTest, DeadLettersOfTheMappingPointIntoTheSource) {
   EXPECT_EQ(letter.rejected_by, "t");
 }
 
+// Rows of topics: id, v, tarn_row, tarn_before, hdr__kafka_tombstone.
+std::shared_ptr<arrow::RecordBatch> Messages(const std::string& json) {
+  const auto type = arrow::struct_(
+      {arrow::field("id", arrow::int64()), arrow::field("v", arrow::utf8()),
+       arrow::field("tarn_row", arrow::int64()), arrow::field("tarn_before", arrow::boolean()),
+       arrow::field("hdr__kafka_tombstone", arrow::boolean())});
+  const auto array = arrow::json::ArrayFromJSONString(type, json).ValueOrDie();
+  return arrow::RecordBatch::FromStructArray(array).ValueOrDie();
+}
+
+constexpr const char* kTwoMessages = R"([[1, "a", 0, false, false], [1, null, 1, false, true]])";
+
+TEST_F(ChangeSplitTest, ATombstoneDeletesWhereItsKeyIsTheRows) {
+  options_.tombstones_delete = true;
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Messages(kTwoMessages)));
+  EXPECT_THAT(split.changes.operations, ElementsAre(Operation::kInsert, Operation::kDelete));
+  EXPECT_TRUE(split.rejected.empty());
+}
+
+TEST_F(ChangeSplitTest, ElseATombstoneIsRejected) {
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Messages(kTwoMessages)));
+  EXPECT_THAT(split.changes.operations, ElementsAre(Operation::kInsert));
+  ASSERT_EQ(split.rejected.size(), 1U);
+  EXPECT_EQ(split.rejected[0].code, "tombstone");
+  EXPECT_EQ(split.rejected[0].row, 1);
+}
+
+TEST_F(ChangeSplitTest, AppendedTombstonesAreRows) {
+  options_.mode = lakehouse::Mode::kAppend;
+  ASSERT_OK_AND_ASSIGN(const ChangeSplit split, SplitChanges(options_, *Messages(kTwoMessages)));
+  EXPECT_THAT(split.changes.operations, ElementsAre(Operation::kInsert, Operation::kInsert));
+}
+
+TEST(DeadLetterOfARowTest, SaysWhereAMessageStood) {
+  const landing::DeadLetter letter = MakeDeadLetter(
+      {.row = 0,
+       .code = "null_key",
+       .text = "id is NULL",
+       .landed_json =
+           R"({"hdr__kafka_topic":"t","hdr__kafka_offset":7,"hdr__kafka_tombstone":true})"},
+      "task");
+  EXPECT_EQ(letter.source, "t");
+  EXPECT_EQ(letter.position, "7");
+  EXPECT_EQ(letter.error_code, "tombstone");
+  const landing::DeadLetter file =
+      MakeDeadLetter({.row = 0,
+                      .code = "null_key",
+                      .text = "id is NULL",
+                      .landed_json = R"({"hdr__file_name":"f","hdr__file_row":3})"},
+                     "task");
+  EXPECT_EQ(file.source, "f");
+  EXPECT_EQ(file.position, "3");
+  EXPECT_EQ(file.error_code, "null_key");
+}
+
 }  // namespace
 }  // namespace tarn::task

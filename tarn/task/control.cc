@@ -11,8 +11,13 @@
 #include "tarn/task/pipeline_place.h"
 #include "tarn/task/pipeline_plan.h"
 #include "tarn/task/pipeline_run.h"
+#include "tarn/task/table_reload.h"
 #include "tarn/task/target_removal.h"
 #include "tarn/task/task_lag.h"
+#include "tarn/task/task_lease.h"
+#include "tarn/task/transform_failure.h"
+#include "tarn/task/transform_preview.h"
+#include "tarn/transform/mapping_syntax.h"
 
 namespace tarn::task {
 
@@ -35,8 +40,31 @@ bool Contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// What a landing task reads on the server: its files, or the certificates and keys of its client.
+std::vector<std::string> PlacesRead(const landing::LandingSpec& landing) {
+  if (!landing.kafka) {
+    return {landing.source_uri};
+  }
+  std::vector<std::string> places;
+  for (const std::string& file : source::kafka::FilesOf(landing.kafka->source.client)) {
+    places.push_back("file://" + file);
+  }
+  return places;
+}
+
 Status NoSuchTask(std::string_view pipeline, std::string_view task) {
   return Status::NotFound(fmt::format("pipeline {} has no task {}", pipeline, task));
+}
+
+// EnsurePlace in a write of its own.
+Result<RunPlace> MakePlace(const ControlDeps& deps, const pipeline::PipelineSpec& spec,
+                           const std::string& by) {
+  RunPlace place;
+  TARN_RETURN_IF_ERROR(deps.database.Write([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps, spec, by));
+    return Status::Ok();
+  }));
+  return place;
 }
 
 }  // namespace
@@ -56,13 +84,28 @@ Result<pipeline::PipelineSpec> Control::Validate(const PipelineText& text) const
   const pipeline::Variables variables = VariablesOf(text.variables);
   TARN_ASSIGN_OR_RETURN(pipeline::PipelineSpec spec, pipeline::ParsePipeline(text.yaml, variables));
   for (const landing::LandingSpec& landing : spec.landings) {
-    if (deps_.is_source_allowed && !deps_.is_source_allowed(landing.source_uri)) {
-      return Status::PermissionDenied(pipeline::HideValues(
-          fmt::format("landing {}: {} may not be read: add it to sources.allow_paths of the "
-                      "server's configuration",
-                      landing.name, landing.source_uri),
-          variables));
+    for (const std::string& place : {landing.source_uri, landing.move_to}) {
+      if (deps_.is_source_own && deps_.is_source_own(place)) {
+        return Status::PermissionDenied(pipeline::HideValues(
+            fmt::format("landing {}: {} holds, or is held by, the server's own files (its home, "
+                        "metastore or warehouse): name another folder",
+                        landing.name, place),
+            variables));
+      }
     }
+    for (const std::string& place : PlacesRead(landing)) {
+      if (deps_.is_source_allowed && !deps_.is_source_allowed(place)) {
+        return Status::PermissionDenied(pipeline::HideValues(
+            fmt::format("landing {}: {} may not be read: add it to sources.allow_paths of the "
+                        "server's configuration",
+                        landing.name, place),
+            variables));
+      }
+    }
+  }
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Session> session, deps_.engine.OpenSession());
+  for (const pipeline::TransformSpec& transform : spec.transforms) {
+    TARN_RETURN_IF_ERROR(transform::CheckMappingSyntax(*session, transform.mapping));
   }
   return spec;
 }
@@ -100,11 +143,7 @@ Result<const pipeline::TransformSpec*> Control::FindTransform(const pipeline::Pi
 
 Result<std::shared_ptr<PipelineRun>> Control::Open(const StoredPipeline& stored, bool once) {
   TARN_ASSIGN_OR_RETURN(pipeline::PipelineSpec spec, Parse(stored));
-  RunPlace place;
-  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
-    return Status::Ok();
-  }));
+  TARN_ASSIGN_OR_RETURN(RunPlace place, MakePlace(deps_, spec, stored.by));
   return std::make_shared<PipelineRun>(std::move(spec), std::move(place),
                                        once ? RunMode::kOnce : RunMode::kFollow,
                                        VariablesOf(stored.variables), deps_);
@@ -162,6 +201,7 @@ Status Control::Resume() {
     const std::lock_guard lock(mutex_);
     closing_ = false;
   }
+  TARN_RETURN_IF_ERROR(deps_.database.Write(&StopAbandonedTasks));
   TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines, ListPipelines());
   for (const StoredPipeline& stored : pipelines) {
     const std::shared_ptr<std::mutex> turn = TurnOf(stored.name);
@@ -172,7 +212,11 @@ Status Control::Resume() {
     }
     const Status started = StartLocked(stored, wanted, /*patient=*/true);
     if (!started.ok()) {
-      Log(LogLevel::kError, "task", "pipeline " + stored.name + ": " + started.ToString());
+      const std::string error =
+          pipeline::HideValues(started.ToString(), VariablesOf(stored.variables));
+      Log(LogLevel::kError, "task", "pipeline " + stored.name + ": " + error);
+      TARN_RETURN_IF_ERROR(deps_.database.Write(
+          [&](SqlTransaction& sql) { return FailWantedTasks(sql, stored.name, error); }));
     }
   }
   return Status::Ok();
@@ -248,7 +292,7 @@ Result<StoredPipeline> Control::ApplyPipeline(const PipelineText& text, std::str
     // A table that was made for another key or mode is the business of recreate.
     const Status target = project ? CheckTarget(deps_, *project, transform) : Status::Ok();
     if (target.code() == ErrorCode::kAlreadyExists) {
-      return target.WithContext("transform " + transform.name);
+      return OfTransform(transform.name, target);
     }
   }
   StoredPipeline stored{.name = spec.name,
@@ -369,18 +413,14 @@ Result<std::shared_ptr<arrow::RecordBatch>> Control::SampleRows(const PipelineTe
 Status Control::Prepare(std::string_view pipeline) {
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
   TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
-  RunPlace place;
-  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
-    return Status::Ok();
-  }));
+  TARN_ASSIGN_OR_RETURN(const RunPlace place, MakePlace(deps_, spec, stored.by));
   for (const landing::LandingSpec& landing : spec.landings) {
     TARN_RETURN_IF_ERROR(CheckLandingDataset(deps_, place.project, landing));
   }
   for (const pipeline::TransformSpec& transform : spec.transforms) {
-    const std::string name = "transform " + transform.name;
-    TARN_RETURN_IF_ERROR(CheckTarget(deps_, place.project, transform).WithContext(name));
-    TARN_RETURN_IF_ERROR(CheckMapping(deps_, place.project, spec, transform).WithContext(name));
+    TARN_RETURN_IF_ERROR(OfTransform(transform.name, CheckTarget(deps_, place.project, transform)));
+    TARN_RETURN_IF_ERROR(
+        OfTransform(transform.name, CheckMapping(deps_, place.project, spec, transform)));
   }
   return Status::Ok();
 }
@@ -479,7 +519,12 @@ RunOutcome Control::RunOnce(std::string_view pipeline) {
     TARN_ASSIGN_OR_RETURN(stored, GetPipeline(pipeline));
     TARN_ASSIGN_OR_RETURN(run, Open(stored, /*once=*/true));
     TARN_ASSIGN_OR_RETURN(wanted, ListWanted(pipeline));
-    return Status::Ok();
+    return deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      for (const std::string& task : TasksOf(run->spec())) {
+        TARN_RETURN_IF_ERROR(QueueTask(sql, stored.name, task));
+      }
+      return Status::Ok();
+    });
   }();
   if (!opened.ok()) {
     return {.status = opened};
@@ -540,11 +585,7 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
   TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
   TARN_ASSIGN_OR_RETURN(const pipeline::TransformSpec* transform, FindTransform(spec, task));
   return WithoutTask(stored, task, [&]() -> Status {
-    RunPlace place;
-    TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
-      TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps_, spec, stored.by));
-      return Status::Ok();
-    }));
+    TARN_ASSIGN_OR_RETURN(const RunPlace place, MakePlace(deps_, spec, stored.by));
     TARN_ASSIGN_OR_RETURN(
         const std::unique_ptr<lakehouse::TargetTable> table,
         lakehouse::TargetTable::Open(transform->table, {.project = place.project, .by = place.by},
@@ -553,8 +594,10 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
       return Status::Ok();  // Nothing has been appended.
     }
     const Timestamp now = deps_.catalog.deps().clock.Now();
+    TARN_ASSIGN_OR_RETURN(const metastore::SqlFunction fence,
+                          TakeTaskLease(deps_.database, stored.name + "." + transform->name, now));
     TARN_ASSIGN_OR_RETURN(const std::optional<lakehouse::CommittedApply> applied,
-                          table->Apply(now));
+                          table->Apply(now, fence));
     TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork left, table->ReadUnapplied());
     return deps_.database.Write([&](SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, pipeline));
@@ -574,6 +617,34 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
   });
 }
 
+Status Control::ReloadTask(std::string_view pipeline, std::string_view task,
+                           std::string_view type) {
+  TARN_ASSIGN_OR_RETURN(const ReloadType wanted,
+                        type.empty() ? ReloadType::kCompareAndApply : ParseReloadType(type));
+  const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
+  const std::lock_guard lock(*turn);
+  TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  TARN_ASSIGN_OR_RETURN(const pipeline::TransformSpec* transform, FindTransform(spec, task));
+  return WithoutTask(stored, task, [&]() -> Status {
+    TARN_ASSIGN_OR_RETURN(const RunPlace place, MakePlace(deps_, spec, stored.by));
+    const std::string name = stored.name + "." + transform->name;
+    const Timestamp now = deps_.catalog.deps().clock.Now();
+    TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence, TakeTaskLease(deps_.database, name, now));
+    const Result<ReloadCounts> done = ReloadTable(
+        {.spec = *transform,
+         .inputs = InputsOf(spec, place, *transform),
+         .place = {.project = place.project, .by = place.by},
+         .type = wanted},
+        {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence)});
+    TARN_RETURN_IF_ERROR(OfTransform(transform->name, done.status()));
+    Log(LogLevel::kNotice, "task",
+        fmt::format("{}: reloaded: {} rows inserted, {} updated, {} deleted, {} loaded", name,
+                    done->inserted, done->updated, done->deleted, done->loaded));
+    return Status::Ok();
+  });
+}
+
 Status Control::RecreateTask(std::string_view pipeline, std::string_view task) {
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
@@ -582,6 +653,9 @@ Status Control::RecreateTask(std::string_view pipeline, std::string_view task) {
   TARN_ASSIGN_OR_RETURN(const pipeline::TransformSpec* transform, FindTransform(spec, task));
   return WithoutTask(stored, task, [&]() -> Status {
     return deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      // An attempt that was given up can make nothing of the old table any more.
+      TARN_RETURN_IF_ERROR(TakeTaskLease(sql, stored.name + "." + transform->name,
+                                         deps_.catalog.deps().clock.Now()));
       TARN_ASSIGN_OR_RETURN(const std::optional<Rid> project, FindProject(sql, spec.project));
       if (project) {
         TARN_RETURN_IF_ERROR(
@@ -601,6 +675,19 @@ Status Control::RecreateTask(std::string_view pipeline, std::string_view task) {
   });
 }
 
+Result<MappedRows> Control::PreviewTask(std::string_view pipeline, std::string_view task,
+                                        int64_t rows_max) {
+  TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  TARN_ASSIGN_OR_RETURN(const pipeline::TransformSpec* transform, FindTransform(spec, task));
+  std::optional<Rid> project;
+  TARN_RETURN_IF_ERROR(deps_.database.Read([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(project, FindProject(sql, spec.project));
+    return Status::Ok();
+  }));
+  return PreviewTransform(deps_, project, spec, *transform, rows_max);
+}
+
 Result<std::vector<TaskStatus>> Control::ReadStatus() {
   TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines, ListPipelines());
   std::vector<TaskStatus> statuses;
@@ -617,6 +704,7 @@ Result<std::vector<TaskStatus>> Control::ReadStatus() {
             TARN_ASSIGN_OR_RETURN(const TransformLag lag,
                                   ReadTransformLag(sql, deps_, *spec, **transform));
             status.lag_rows = lag.rows;
+            status.lag_bytes = lag.bytes;
             status.behind_since = lag.since;
           }
         }

@@ -36,6 +36,8 @@ struct ControlDeps {
   std::function<bool(std::string_view uri)> is_source_allowed;
   /// Variables of the server's environment that pipeline files may use (secrets.allow).
   pipeline::Variables secrets{};
+  /// True when reading `uri` would read files of the server itself, which no rule may allow.
+  std::function<bool(std::string_view uri)> is_source_own{};
 };
 
 class PipelineRun;
@@ -69,6 +71,13 @@ struct PreviewedFile {
   std::string excluded_because{};
 };
 
+/// Rows as the mapping of a transform makes them.
+struct MappedRows {
+  std::shared_ptr<arrow::RecordBatch> rows{};  // Null: it made none.
+  int64_t rejected = 0;                        // Among those looked at.
+  std::string first_rejection{};               // "CODE: text".
+};
+
 /// Resource. Threads: any.
 class Control {
  public:
@@ -84,8 +93,9 @@ class Control {
   /// running again after Resume.
   void Shutdown();
 
-  /// Checks a file. Errors: kInvalidArgument with line and column; kPermissionDenied for a source
-  /// that is not allowed.
+  /// Checks a file. Errors: kInvalidArgument with line and column, or with the key of an
+  /// expression that cannot be read; kPermissionDenied for a source
+  /// that is not allowed or has to do with the server's own files.
   Result<pipeline::PipelineSpec> Validate(const PipelineText& text) const;
   /// Validates and stores a pipeline file; a running pipeline goes on with the new one.
   /// Errors: as Validate; kAlreadyExists when a name it needs belongs to something else;
@@ -124,9 +134,17 @@ class Control {
   RunOutcome RunOnce(std::string_view pipeline);
   /// Applies the unapplied changes of one transform task.
   Status ApplyTask(std::string_view pipeline, std::string_view task);
+  /// Compares the table of one transform task with what has landed, mapped as the file has it now,
+  /// and makes it equal in one commit; `type` as in pipeline files, empty = compare_and_apply.
+  /// Errors: kNotFound; kInvalidArgument for the type; kFailedPrecondition in append mode.
+  Status ReloadTask(std::string_view pipeline, std::string_view task, std::string_view type);
   /// Drops the table and the views of one transform task; it makes them again from everything that
   /// has landed. Errors: kNotFound; kAlreadyExists when they belong to another task.
   Status RecreateTask(std::string_view pipeline, std::string_view task);
+  /// The first landed rows as the mapping of one transform task makes them. Errors: kNotFound;
+  /// kFailedPrecondition when nothing has landed; those of the mapping.
+  Result<MappedRows> PreviewTask(std::string_view pipeline, std::string_view task,
+                                 int64_t rows_max);
   /// All tasks of all pipelines, with the lag of transforms as it is now.
   Result<std::vector<TaskStatus>> ReadStatus();
 

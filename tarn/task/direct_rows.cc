@@ -13,6 +13,12 @@ namespace tarn::task {
 
 namespace {
 
+// True for a column of booleans none of which is true.
+bool IsFalse(const format::ColumnStatistics& column) {
+  const auto* max = dynamic_cast<const arrow::BooleanScalar*>(column.max.get());
+  return max != nullptr && max->is_valid && !max->value;
+}
+
 // True when the file's statistics say that no row needs the statement.
 bool Fits(const format::FileStatistics& statistics, const transform::DirectMapping& mapping) {
   const auto find = [&](const std::string& name) -> const format::ColumnStatistics* {
@@ -24,7 +30,7 @@ bool Fits(const format::FileStatistics& statistics, const transform::DirectMappi
   const bool nulls = std::all_of(
       mapping.null_columns().begin(), mapping.null_columns().end(), [&](const std::string& name) {
         const format::ColumnStatistics* column = find(name);
-        return column == nullptr || column->null_count == statistics.row_count;
+        return column == nullptr || column->null_count == statistics.row_count || IsFalse(*column);
       });
   return nulls && std::all_of(mapping.full_columns().begin(), mapping.full_columns().end(),
                               [&](const std::string& name) {

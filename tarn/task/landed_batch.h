@@ -1,7 +1,9 @@
 // LandedBatch: the landing transactions that one append takes in, and their files.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,33 +15,54 @@
 
 namespace tarn::task {
 
+/// A landing dataset that a table is made of, and how far it was read.
+struct LandedInput {
+  dataset::DatasetRid dataset;
+  std::optional<dataset::TransactionRid> consumed;  // The newest one read; empty = none.
+};
+
 /// One file of a landing transaction.
 struct LandedFile {
   std::string location;  // Key in the warehouse.
   Timestamp committed;   // Of its transaction.
   int64_t row_count = 0;
+  size_t input = 0;  // Whose file it is: place in the list of inputs.
 };
 
-/// Transactions in order of their commits.
+/// Files in the order in which their transactions were committed, over all inputs.
 struct LandedBatch {
   std::vector<LandedFile> files;
-  std::optional<dataset::TransactionRid> newest;  // Empty: there is nothing to take in.
+  std::map<size_t, dataset::TransactionRid> newest{};  // By input; those with nothing are missing.
   int64_t rows = 0;
-  int64_t transactions_left = 0;  // Committed ones behind this batch.
-  int64_t rows_left = 0;
 };
 
-/// The transactions after `consumed` (empty = from the first), cut at the limits; at least one.
-/// Errors: kFailedPrecondition when the dataset was changed by anything but APPEND and retention:
+/// A committed transaction that was not read yet.
+struct WaitingTransaction {
+  size_t input = 0;
+  int64_t order = 0;  // Number in the order of commits; within an input the given order wins.
+  dataset::Transaction transaction;
+};
+
+/// Transactions of several inputs, each oldest first, as one list in the order of commits. That
+/// order does not depend on where earlier batches were cut, so a replay takes the same one.
+std::vector<WaitingTransaction> MergeWaiting(std::vector<std::vector<WaitingTransaction>> inputs);
+
+/// The transactions after what was consumed, over all inputs in the order of their commits, cut at
+/// the limits; at least one. Looks at all inputs in one read: none that was committed before
+/// another is missing.
+/// Errors: kFailedPrecondition when a dataset was changed by anything but APPEND and retention:
 /// the table has to be recreated from it. Cost: O(transactions not consumed).
 Result<LandedBatch> ReadLandedBatch(dataset::DatasetStore& datasets, metastore::Database& database,
-                                    const dataset::DatasetRid& landing,
-                                    const std::optional<dataset::TransactionRid>& consumed,
+                                    const std::vector<LandedInput>& inputs,
                                     const pipeline::BatchLimits& limits);
+
+/// The batch in parts, in order: `group_of` gives each input a number, and a part has files of
+/// inputs of one number only.
+std::vector<LandedBatch> SplitByGroup(const LandedBatch& batch,
+                                      const std::vector<size_t>& group_of);
 
 /// True when a transaction was committed after `consumed`. Cost: one row.
 Result<bool> HasLandedSince(dataset::DatasetStore& datasets, metastore::Database& database,
-                            const dataset::DatasetRid& landing,
-                            const std::optional<dataset::TransactionRid>& consumed);
+                            const LandedInput& input);
 
 }  // namespace tarn::task

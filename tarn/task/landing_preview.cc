@@ -4,6 +4,7 @@
 
 #include "tarn/landing/landing_rows.h"
 #include "tarn/landing/landing_state.h"
+#include "tarn/source/kafka/kafka_source.h"
 #include "tarn/task/pipeline_place.h"
 
 namespace tarn::task {
@@ -59,11 +60,50 @@ Status Fill(FilesSource& source, landing::LandingRows& rows, int64_t rows_max) {
   return Status::Ok();
 }
 
+// The first messages of each partition that comes, as rows.
+Result<std::shared_ptr<arrow::RecordBatch>> SampleTopics(const ControlDeps& deps,
+                                                         const landing::LandingSpec& landing,
+                                                         int64_t rows_max) {
+  using source::kafka::KafkaSource;
+  source::kafka::KafkaSourceOptions options = landing.kafka->source;
+  options.start = {};
+  options.until = source::kafka::ReadUntil::kEnd;
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<KafkaSource> source,
+                        KafkaSource::Open(options, {}, deps.budget));
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<landing::LandingRows> rows,
+                        landing::LandingRows::Make(landing, {}));
+  bool ended = false;
+  while (!ended && rows->row_count() < rows_max) {
+    TARN_ASSIGN_OR_RETURN(const source::kafka::KafkaBatch batch,
+                          source->Next({.bytes_max = kSampleItemBytes, .items_max = 256}));
+    for (const source::kafka::KafkaMessage& message : batch.messages) {
+      const source::kafka::TopicPartition& where = source->partition(message.partition);
+      TARN_RETURN_IF_ERROR(rows->TakeMessage({.topic = where.topic,
+                                              .partition = where.partition,
+                                              .has_key = message.has_key,
+                                              .has_value = message.has_value,
+                                              .has_time = message.time_ms >= 0,
+                                              .offset = message.offset,
+                                              .time_micros = message.time_ms * 1000,
+                                              .key = message.key,
+                                              .value = message.value,
+                                              .headers = {}}));
+    }
+    ended = batch.caught_up || rows->counts().bytes >= static_cast<int64_t>(kSampleBytesMax);
+  }
+  TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> batch,
+                        rows->TakeRows(deps.catalog.deps().clock.Now()));
+  return batch == nullptr || batch->num_rows() <= rows_max ? batch : batch->Slice(0, rows_max);
+}
+
 }  // namespace
 
 Result<source::files::FilesPreview> PreviewLanding(const ControlDeps& deps,
                                                    const std::optional<Rid>& project,
                                                    const landing::LandingSpec& landing) {
+  if (landing.kafka) {
+    return Status::InvalidArgument("it reads topics of Kafka: a preview lists files; see sample");
+  }
   const catalog::CatalogDeps& catalog = deps.catalog.deps();
   std::optional<landing::LandingState> state;
   TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) -> Status {
@@ -94,6 +134,9 @@ Result<std::shared_ptr<arrow::RecordBatch>> SampleLanding(const ControlDeps& dep
   const catalog::CatalogDeps& catalog = deps.catalog.deps();
   if (landing.on_bad_record == landing::OnBadRecord::kStop) {
     landing.on_bad_record = landing::OnBadRecord::kReject;  // The others are to be seen.
+  }
+  if (landing.kafka) {
+    return SampleTopics(deps, landing, rows_max);
   }
   TARN_ASSIGN_OR_RETURN(const source::files::SourceStore place,
                         source::files::OpenSourceStore(landing.source_uri));

@@ -51,6 +51,35 @@ Result<std::optional<dataset::DatasetRid>> FindDataset(SqlTransaction& sql, cons
   return rid;
 }
 
+Status InTrash(const std::string& path) {
+  return Status::FailedPrecondition(fmt::format(
+      "the dataset {} of this task is in the trash: restore it, or delete it for good to begin "
+      "anew",
+      path));
+}
+
+// A dataset of this name that was put into the trash is not silently followed by a new one, into
+// which everything would land again.
+Status RefuseTrashed(SqlTransaction& sql, const Rid& folder, const std::string& name) {
+  tree::ChildrenRequest request{
+      .parent = folder, .page_token = {}, .trashed = tree::Trashed::kInclude};
+  do {
+    TARN_ASSIGN_OR_RETURN(tree::ChildrenPage page, tree::ListChildren(sql, request));
+    for (const tree::Node& node : page.nodes) {
+      if (node.name == name && node.trashed && node.type == tree::NodeType::kDataset) {
+        TARN_ASSIGN_OR_RETURN(const std::optional<landing::LandingState> state,
+                              landing::ReadState(sql, node.rid.ToString()));
+        if (state) {
+          TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located, tree::LocateNode(sql, node.rid));
+          return InTrash(located.path);
+        }
+      }
+    }
+    request.page_token = std::move(page.next_page_token);
+  } while (!request.page_token.empty());
+  return Status::Ok();
+}
+
 Result<dataset::DatasetRid> EnsureDataset(SqlTransaction& sql, dataset::DatasetStore& datasets,
                                           const Rid& folder, const std::string& name,
                                           const std::string& by) {
@@ -59,11 +88,23 @@ Result<dataset::DatasetRid> EnsureDataset(SqlTransaction& sql, dataset::DatasetS
   if (known) {
     return *known;
   }
+  TARN_RETURN_IF_ERROR(RefuseTrashed(sql, folder, name));
   TARN_ASSIGN_OR_RETURN(
       const dataset::Dataset made,
       datasets.CreateDataset(sql,
                              {.parent_folder = folder, .name = name, .base_uri = {}, .by = by}));
   return made.rid;
+}
+
+Result<std::optional<dataset::DatasetRid>> FindInSchema(SqlTransaction& sql, const Rid& project,
+                                                        const std::string& schema,
+                                                        const std::string& name) {
+  TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                        tree::FindChild(sql, project, schema));
+  if (!folder) {
+    return std::optional<dataset::DatasetRid>();
+  }
+  return FindDataset(sql, folder->rid, name);
 }
 
 Result<bool> HasTransactions(SqlTransaction& sql, dataset::DatasetStore& datasets,
@@ -79,6 +120,25 @@ Result<bool> HasTransactions(SqlTransaction& sql, dataset::DatasetStore& dataset
 
 }  // namespace
 
+std::vector<TransformInput> InputsOf(const pipeline::PipelineSpec& spec, const RunPlace& place,
+                                     const pipeline::TransformSpec& transform) {
+  std::vector<TransformInput> inputs;
+  for (const std::string& from : transform.from) {
+    const landing::LandingDatasets& datasets = place.datasets.at(from);
+    inputs.push_back({.landing = spec.FindInput(from)->landing,
+                      .dataset = datasets.landing,
+                      .rejected = datasets.rejected});
+  }
+  return inputs;
+}
+
+Status CheckNotInTrash(SqlTransaction& sql, const dataset::DatasetRid& dataset) {
+  TARN_ASSIGN_OR_RETURN(const Rid rid, Rid::Parse(dataset.ToString()));
+  TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located, tree::LocateNode(sql, rid));
+  return located.trash_status == tree::TrashStatus::kNotTrashed ? Status::Ok()
+                                                                : InTrash(located.path);
+}
+
 Result<std::optional<Rid>> FindProject(SqlTransaction& sql, const std::string& name) {
   const Result<tree::Node> known = tree::GetByPath(sql, "/Default/" + name);
   if (known.ok()) {
@@ -91,12 +151,7 @@ Result<std::optional<Rid>> FindProject(SqlTransaction& sql, const std::string& n
 Result<std::optional<dataset::DatasetRid>> FindLandingDataset(SqlTransaction& sql,
                                                               const Rid& project,
                                                               const landing::LandingSpec& landing) {
-  TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
-                        tree::FindChild(sql, project, landing.schema));
-  if (!folder) {
-    return std::optional<dataset::DatasetRid>();
-  }
-  return FindDataset(sql, folder->rid, landing.name);
+  return FindInSchema(sql, project, landing.schema, landing.name);
 }
 
 Result<RunPlace> EnsurePlace(SqlTransaction& sql, const ControlDeps& deps,
@@ -116,7 +171,29 @@ Result<RunPlace> EnsurePlace(SqlTransaction& sql, const ControlDeps& deps,
                                                            landing.rejected_name(), by));
     place.datasets[landing.name] = datasets;
   }
+  for (const pipeline::TransformSpec& transform : spec.transforms) {
+    for (const std::string& from : transform.from) {
+      const std::optional<pipeline::LandingInput> input = spec.FindInput(from);
+      if (input && !place.datasets.contains(from)) {
+        TARN_ASSIGN_OR_RETURN(place.datasets[from],
+                              EnsureTopicDataset(sql, deps, place, *input->task, from));
+      }
+    }
+  }
   return place;
+}
+
+Result<landing::LandingDatasets> EnsureTopicDataset(SqlTransaction& sql, const ControlDeps& deps,
+                                                    const RunPlace& place,
+                                                    const landing::LandingSpec& task,
+                                                    const std::string& name) {
+  tree::Tree& tree = deps.catalog.deps().tree;
+  TARN_ASSIGN_OR_RETURN(const tree::Node folder,
+                        tree.EnsureFolder(sql, place.project, task.schema, place.by));
+  landing::LandingDatasets datasets = place.datasets.at(task.name);
+  TARN_ASSIGN_OR_RETURN(datasets.landing,
+                        EnsureDataset(sql, deps.datasets, folder.rid, name, place.by));
+  return datasets;
 }
 
 Status CheckLandingDataset(const ControlDeps& deps, const std::optional<Rid>& project,
@@ -127,11 +204,24 @@ Status CheckLandingDataset(const ControlDeps& deps, const std::optional<Rid>& pr
   return deps.database.Read([&](SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(const std::optional<dataset::DatasetRid> dataset,
                           FindLandingDataset(sql, *project, landing));
+    TARN_ASSIGN_OR_RETURN(const std::optional<dataset::DatasetRid> rejected,
+                          FindInSchema(sql, *project, landing.schema, landing.rejected_name()));
+    std::optional<landing::LandingState> state;
+    if (dataset) {
+      TARN_ASSIGN_OR_RETURN(state, landing::ReadState(sql, dataset->ToString()));
+    }
+    if (!state && rejected) {
+      TARN_ASSIGN_OR_RETURN(const bool filled, HasTransactions(sql, deps.datasets, *rejected));
+      if (filled) {
+        return Status::AlreadyExists(fmt::format(
+            "the dataset {}.{} is wanted for dead letters and holds files that no landing task "
+            "wrote; use another name or schema",
+            landing.schema, landing.rejected_name()));
+      }
+    }
     if (!dataset) {
       return Status::Ok();
     }
-    TARN_ASSIGN_OR_RETURN(const std::optional<landing::LandingState> state,
-                          landing::ReadState(sql, dataset->ToString()));
     if (state && state->source != landing.source_uri) {
       return Status::FailedPrecondition(fmt::format(
           "the dataset {}.{} lands another source: files of one name would be taken for each "
@@ -200,10 +290,11 @@ Status CheckTarget(const ControlDeps& deps, const Rid& project,
 Status CheckMapping(const ControlDeps& deps, const std::optional<Rid>& project,
                     const pipeline::PipelineSpec& spec, const pipeline::TransformSpec& transform) {
   for (const std::string& from : transform.from) {
-    const landing::LandingSpec* landing = spec.FindLanding(from);
-    if (!project || landing == nullptr) {
+    const std::optional<pipeline::LandingInput> input = spec.FindInput(from);
+    if (!project || !input) {
       continue;
     }
+    const landing::LandingSpec* landing = &input->landing;
     format::ColumnSet columns;
     landing::SourceKeys keys;
     TARN_RETURN_IF_ERROR(deps.database.Read([&](SqlTransaction& sql) -> Status {

@@ -13,6 +13,7 @@
 #include "tarn/metastore/database.h"
 #include "tarn/pipeline/pipeline_spec.h"
 #include "tarn/task/control.h"
+#include "tarn/task/transform_task.h"
 
 namespace tarn::task {
 
@@ -20,13 +21,30 @@ namespace tarn::task {
 struct RunPlace {
   Rid project;
   std::string by;
-  std::map<std::string, landing::LandingDatasets> datasets;  // By landing task.
+  /// By landing task, and by dataset of a topic that a transform reads.
+  std::map<std::string, landing::LandingDatasets> datasets;
 };
 
 /// Makes the project, the schemas and the datasets of a pipeline where they are missing.
-/// Errors: kAlreadyExists when something else has the name.
+/// Errors: kAlreadyExists when something else has the name; kFailedPrecondition when a dataset that
+/// a task landed into is in the trash.
 Result<RunPlace> EnsurePlace(metastore::SqlTransaction& sql, const ControlDeps& deps,
                              const pipeline::PipelineSpec& spec, const std::string& by);
+
+/// Makes the dataset of a topic, in the schema of its task, where it is missing; dead letters are
+/// the task's. Errors: as EnsurePlace.
+Result<landing::LandingDatasets> EnsureTopicDataset(metastore::SqlTransaction& sql,
+                                                    const ControlDeps& deps, const RunPlace& place,
+                                                    const landing::LandingSpec& task,
+                                                    const std::string& name);
+
+/// What a transform reads, of a place that has all its datasets.
+std::vector<TransformInput> InputsOf(const pipeline::PipelineSpec& spec, const RunPlace& place,
+                                     const pipeline::TransformSpec& transform);
+
+/// kFailedPrecondition when a dataset is in the trash, itself or with a folder: nothing may land
+/// there. Belongs into the SQL transaction of each commit.
+Status CheckNotInTrash(metastore::SqlTransaction& sql, const dataset::DatasetRid& dataset);
 
 /// The project, when it is there.
 Result<std::optional<Rid>> FindProject(metastore::SqlTransaction& sql, const std::string& name);

@@ -53,6 +53,12 @@ void Planner::PlanLanding(const landing::LandingSpec& landing) {
   if (change.change == "create") {
     change.effect = fmt::format("lands in the datasets {}.{} and {}.{}", landing.schema,
                                 landing.name, landing.schema, landing.rejected_name());
+    for (const auto& [key, text] : before) {
+      if (key.starts_with("landing.") && !after.contains(key)) {
+        change.effect += fmt::format(
+            "; it has no positions yet, so what {} has landed is landed again", key.substr(8));
+      }
+    }
   } else if (change.change == "change") {
     change.effect = "holds for what lands from now on";
   }
@@ -68,7 +74,9 @@ void Planner::PlanTransform(const pipeline::TransformSpec& transform) {
                                 table.internal_schema, table.internal_name(), table.external_schema,
                                 table.name);
   } else if (change.change == "change") {
-    change.effect = "holds for future rows only; task recreate evaluates all again";
+    const bool merge = table.mode == lakehouse::Mode::kMerge;
+    change.effect = fmt::format("holds for future rows only; task {} evaluates all again",
+                                merge ? "reload" : "recreate");
   }
   const Status target = project ? CheckTarget(deps, *project, transform) : Status::Ok();
   const bool names_recreate = target.message().find("task recreate") != std::string::npos;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "tarn/base/log.h"
-#include "tarn/metastore/lease.h"
+#include "tarn/task/task_lease.h"
 
 namespace tarn::task {
 
@@ -18,7 +18,21 @@ constexpr milliseconds kSourceLookEvery{5000};
 constexpr milliseconds kRetryFirst{100};
 constexpr milliseconds kRetryMax{10'000};
 constexpr int kOnceAttemptsMax = 5;
-constexpr std::chrono::hours kLeaseDuration{24};
+
+using DatasetList = std::vector<dataset::DatasetRid>;
+
+// The check of a lease, and that what is written to is not in the trash.
+metastore::SqlFunction FenceOf(metastore::SqlFunction lease,
+                               std::shared_ptr<const DatasetList> written) {
+  return [lease = std::move(lease),
+          written = std::move(written)](metastore::SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(lease(sql));
+    for (const dataset::DatasetRid& dataset : *written) {
+      TARN_RETURN_IF_ERROR(CheckNotInTrash(sql, dataset));
+    }
+    return Status::Ok();
+  };
+}
 
 }  // namespace
 
@@ -153,14 +167,32 @@ RunOutcome PipelineRun::Wait() {
   return first_failure_;
 }
 
-void PipelineRun::NoteLanded(const std::string& landing, std::optional<Timestamp> newest_event) {
+void PipelineRun::NoteLanded(const std::string& landing, const landing::LandingProgress& progress) {
   const std::lock_guard lock(mutex_);
   ++landed_;
-  if (newest_event) {
+  if (progress.newest_event) {
     Timestamp& until = landed_until_[landing];
-    until = std::max(until, *newest_event);
+    until = std::max(until, *progress.newest_event);
   }
   changed_.notify_all();
+}
+
+void PipelineRun::NoteBehind(const std::string& landing, bool behind) {
+  const std::lock_guard lock(mutex_);
+  if (behind) {
+    behind_.insert(landing);
+  } else {
+    behind_.erase(landing);
+  }
+}
+
+Sources PipelineRun::SourcesOf(const pipeline::TransformSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  const bool behind = std::any_of(spec.from.begin(), spec.from.end(), [&](const std::string& from) {
+    const std::optional<pipeline::LandingInput> input = spec_.FindInput(from);
+    return behind_.contains(input ? input->task->name : from);
+  });
+  return behind ? Sources::kBehind : Sources::kCaughtUp;
 }
 
 // Transforms may run where landing tasks do not: what those reached is in their statuses.
@@ -185,7 +217,8 @@ std::optional<Timestamp> PipelineRun::LandedUntil(const pipeline::TransformSpec&
   const std::lock_guard lock(mutex_);
   std::optional<Timestamp> newest;
   for (const std::string& from : spec.from) {
-    const auto found = landed_until_.find(from);
+    const std::optional<pipeline::LandingInput> input = spec_.FindInput(from);
+    const auto found = landed_until_.find(input ? input->task->name : from);
     if (found != landed_until_.end()) {
       newest = std::max(newest, std::optional(found->second));
     }
@@ -206,25 +239,8 @@ bool PipelineRun::WaitForStop(TaskRun& run, milliseconds at_most) {
   return changed_.wait_for(lock, at_most, [&] { return IsStopping(run); });
 }
 
-// A home is one process by its lock, so its owner is always the same and a restart takes over at
-// once; the epoch still fences an attempt of this process that was given up.
 Result<metastore::SqlFunction> PipelineRun::TakeLease(const std::string& task) {
-  const std::string name = "task/" + spec_.name + "." + task;
-  std::optional<metastore::Lease> lease;
-  TARN_RETURN_IF_ERROR(deps_.database.Write([&](metastore::SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(lease,
-                          metastore::TryAcquireLease(sql, {.name = name,
-                                                           .owner = "home",
-                                                           .now = deps_.catalog.deps().clock.Now(),
-                                                           .duration = kLeaseDuration}));
-    return Status::Ok();
-  }));
-  if (!lease) {
-    return Status::Unavailable(fmt::format("{} is run by another server", name));
-  }
-  return metastore::SqlFunction([name, epoch = lease->epoch](metastore::SqlTransaction& sql) {
-    return metastore::CheckEpoch(sql, name, epoch);
-  });
+  return TakeTaskLease(deps_.database, spec_.name + "." + task, deps_.catalog.deps().clock.Now());
 }
 
 void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
@@ -295,29 +311,51 @@ Status PipelineRun::StepLanding(const landing::LandingSpec& spec, TaskRun& run,
   const SourceWatch watch(spec.source_uri);
   while (true) {
     TARN_ASSIGN_OR_RETURN(const landing::LandingProgress progress, task.Step());
-    reporter.Report(progress);
+    // More files than one batch took, or messages for seconds.
+    const bool more_files = !spec.kafka && !progress.caught_up && progress.waiting_bytes > 0;
+    NoteBehind(spec.name, progress.behind || more_files);
     if (progress.commits > 0) {
-      NoteLanded(spec.name, progress.newest_event);
+      NoteLanded(spec.name, progress);  // Before the report: someone waits for the rows.
     }
+    reporter.Report(progress);
     if (!progress.caught_up) {
       continue;
     }
     if (mode_ == RunMode::kOnce) {
       return Status::Ok();
     }
-    TARN_RETURN_IF_ERROR(WaitForPoll(run, watch, spec.poll));
+    if (!spec.kafka) {  // Topics are waited for inside the step.
+      TARN_RETURN_IF_ERROR(WaitForPoll(run, watch, spec.poll));
+    }
   }
 }
 
 Status PipelineRun::FollowLanding(const landing::LandingSpec& spec, TaskRun& run,
                                   TaskReporter& reporter) {
-  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence, TakeLease(spec.name));
+  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction lease, TakeLease(spec.name));
+  const landing::LandingDatasets& datasets = place_.datasets.at(spec.name);
+  const auto written =
+      std::make_shared<DatasetList>(DatasetList{datasets.landing, datasets.rejected});
+  metastore::SqlFunction fence = FenceOf(std::move(lease), written);
+  TARN_RETURN_IF_ERROR(deps_.database.Read(fence));
   const catalog::CatalogDeps& deps = deps_.catalog.deps();
+  const auto topic_datasets = [&](const std::string& name) -> Result<landing::LandingDatasets> {
+    landing::LandingDatasets made;
+    TARN_RETURN_IF_ERROR(deps_.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(made, EnsureTopicDataset(sql, deps_, place_, spec, name));
+      return Status::Ok();
+    }));
+    written->push_back(made.landing);
+    return made;
+  };
   TARN_ASSIGN_OR_RETURN(
       const std::unique_ptr<landing::LandingTask> task,
-      landing::LandingTask::Open(spec, place_.datasets.at(spec.name),
+      landing::LandingTask::Open(spec, datasets,
                                  {deps.database, deps_.datasets, deps.warehouse, deps.uuids,
-                                  deps.clock, deps_.budget, std::move(fence)}));
+                                  deps.clock, deps_.budget, std::move(fence),
+                                  mode_ == RunMode::kOnce ? source::kafka::ReadUntil::kEnd
+                                                          : source::kafka::ReadUntil::kStopped,
+                                  topic_datasets}));
   run.was_open = true;
   {
     const std::lock_guard lock(mutex_);
@@ -327,6 +365,7 @@ Status PipelineRun::FollowLanding(const landing::LandingSpec& spec, TaskRun& run
     }
   }
   const Status status = StepLanding(spec, run, *task, reporter);
+  NoteBehind(spec.name, false);
   const std::lock_guard lock(mutex_);
   run.landing = nullptr;
   return status;
@@ -353,7 +392,7 @@ Result<bool> PipelineRun::StepTransform(const pipeline::TransformSpec& spec, Tas
     landings_ended = landings_running_ == 0;
   }
   const std::optional<Timestamp> landed_until = LandedUntil(spec);
-  TARN_ASSIGN_OR_RETURN(const TransformProgress progress, task.Step());
+  TARN_ASSIGN_OR_RETURN(const TransformProgress progress, task.Step(SourcesOf(spec)));
   reporter.Report(progress, landed_until);
   if (!progress.caught_up) {
     return false;
@@ -369,19 +408,17 @@ Result<bool> PipelineRun::StepTransform(const pipeline::TransformSpec& spec, Tas
 
 Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, TaskRun& run,
                                     TaskReporter& reporter) {
-  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence, TakeLease(spec.name));
-  std::vector<TransformInput> inputs;
-  for (const std::string& from : spec.from) {
-    const landing::LandingDatasets& datasets = place_.datasets.at(from);
-    inputs.push_back({.landing = *spec_.FindLanding(from),
-                      .dataset = datasets.landing,
-                      .rejected = datasets.rejected});
+  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction lease, TakeLease(spec.name));
+  const auto written = std::make_shared<DatasetList>();  // Dead letters.
+  std::vector<TransformInput> inputs = InputsOf(spec_, place_, spec);
+  for (const TransformInput& input : inputs) {
+    written->push_back(input.rejected);
   }
   TARN_ASSIGN_OR_RETURN(
       const std::unique_ptr<TransformTask> task,
-      TransformTask::Open(
-          spec, std::move(inputs), {.project = place_.project, .by = place_.by},
-          {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence)}));
+      TransformTask::Open(spec, std::move(inputs), {.project = place_.project, .by = place_.by},
+                          {deps_.database, deps_.datasets, deps_.catalog, deps_.engine,
+                           FenceOf(std::move(lease), written)}));
   {
     const std::lock_guard lock(mutex_);
     run.transform = task.get();

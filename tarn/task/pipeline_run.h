@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,7 +65,9 @@ class PipelineRun {
   /// Runs `follow` again after failures that pass by themselves.
   void Supervise(TaskRun& run, TaskReporter& reporter, const std::function<Status()>& follow);
   Result<metastore::SqlFunction> TakeLease(const std::string& task);
-  void NoteLanded(const std::string& landing, std::optional<Timestamp> newest_event);
+  void NoteLanded(const std::string& landing, const landing::LandingProgress& progress);
+  void NoteBehind(const std::string& landing, bool behind);
+  Sources SourcesOf(const pipeline::TransformSpec& spec);
   void ReadLandedTimes();
   std::optional<Timestamp> LandedUntil(const pipeline::TransformSpec& spec);
   void WaitForLanded(TaskRun& run, uint64_t seen, std::chrono::milliseconds at_most);
@@ -84,6 +87,7 @@ class PipelineRun {
   uint64_t landed_ = 0;  // Grows with every landing commit.
   size_t landings_running_ = 0;
   std::map<std::string, Timestamp> landed_until_;  // Newest source time by landing task.
+  std::set<std::string> behind_;                   // Landing tasks whose sources hold much more.
   RunOutcome first_failure_;
 };
 

@@ -22,7 +22,7 @@ Status Remove(metastore::SqlTransaction& sql, tree::Tree& tree, const Rid& rid,
 }  // namespace
 
 Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, const Rid& project,
-                    const lakehouse::TableSpec& table, const std::string& by) {
+                    const lakehouse::TableSpec& table, const std::string& by, RemovedFiles files) {
   const auto find = [&](const std::string& folder,
                         const std::string& name) -> Result<std::optional<catalog::CatalogObject>> {
     TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node,
@@ -45,7 +45,13 @@ Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, c
         table.owner));
   }
   tree::Tree& tree = catalog.deps().tree;
-  TARN_RETURN_IF_ERROR(Remove(sql, tree, internal->rid, by));
+  if (files == RemovedFiles::kPurge) {
+    TARN_RETURN_IF_ERROR(catalog::DropObject(
+        sql, tree,
+        {.object = *internal, .by = by, .at = catalog.deps().clock.Now(), .purge = true}));
+  } else {
+    TARN_RETURN_IF_ERROR(Remove(sql, tree, internal->rid, by));
+  }
   // The views are where the table was made to have them, which may not be what the file says now.
   const auto made = [&](std::string_view property, const std::string& otherwise) {
     const auto found = metadata->properties.find(std::string(property));

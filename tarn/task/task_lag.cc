@@ -49,6 +49,7 @@ Status AddInput(SqlTransaction& sql, const ControlDeps& deps, const dataset::Dat
           return metastore::RowAction::kStop;
         }
         lag.rows += RowsOf(transaction);
+        lag.bytes += transaction.size_bytes;
         const Timestamp landed = transaction.closed_at.value_or(transaction.created_at);
         lag.since = lag.since ? std::min(*lag.since, landed) : landed;
         return metastore::RowAction::kContinue;
@@ -67,12 +68,12 @@ Result<TransformLag> ReadTransformLag(SqlTransaction& sql, const ControlDeps& de
   }
   TARN_ASSIGN_OR_RETURN(const std::string table, FindTable(sql, *project, transform.table));
   for (const std::string& from : transform.from) {
-    const landing::LandingSpec* landing = spec.FindLanding(from);
-    if (landing == nullptr) {
+    const std::optional<pipeline::LandingInput> landing = spec.FindInput(from);
+    if (!landing) {
       continue;
     }
     TARN_ASSIGN_OR_RETURN(const std::optional<dataset::DatasetRid> input,
-                          FindLandingDataset(sql, *project, *landing));
+                          FindLandingDataset(sql, *project, landing->landing));
     if (input) {
       TARN_RETURN_IF_ERROR(AddInput(sql, deps, *input, table, lag));
     }

@@ -14,6 +14,7 @@ namespace tarn::task {
 
 struct TransformLag {
   int64_t rows = 0;
+  int64_t bytes = 0;  // Of the files of the transactions.
   std::optional<Timestamp> since;  // Commit time of the oldest transaction that waits.
 };
 

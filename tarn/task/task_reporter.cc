@@ -9,6 +9,9 @@ namespace tarn::task {
 namespace {
 
 constexpr std::chrono::milliseconds kReportEvery{500};
+constexpr std::chrono::seconds kRateOver{2};
+// How many there are, which each attempt counts anew: not added up.
+constexpr const char* kBadNames = "bad_names";
 
 TaskTotals TotalsOf(const landing::LandingProgress& progress) {
   const landing::LandingCounts& counts = progress.counts;
@@ -23,6 +26,8 @@ TaskTotals TotalsOf(const landing::LandingProgress& progress) {
   totals.counts["repeated_members"] = static_cast<int64_t>(progress.json_counters.repeated_members);
   totals.counts["renamed_columns"] = static_cast<int64_t>(progress.json_counters.renamed_columns);
   totals.counts["nulled_values"] = static_cast<int64_t>(progress.json_counters.nulled_values);
+  totals.counts["ignored_members"] = static_cast<int64_t>(progress.json_counters.ignored_members);
+  totals.counts[kBadNames] = progress.bad_names;
   return totals;
 }
 
@@ -52,6 +57,17 @@ TaskTotals TotalsOf(const TransformCounts& counts) {
     totals.counts[UncheckedName(name)] = count;
   }
   return totals;
+}
+
+// Bytes of so many rows, by what has been read so far.
+int64_t EstimateBytes(int64_t rows, const TaskTotals& totals) {
+  const auto read = totals.counts.find("bytes");
+  if (read == totals.counts.end() || totals.rows_in <= 0) {
+    return 0;
+  }
+  const double bytes = static_cast<double>(rows) * static_cast<double>(read->second) /
+                       static_cast<double>(totals.rows_in);
+  return static_cast<int64_t>(std::min(bytes, 9e18));
 }
 
 // Rows in so many bytes, by what has been read so far; at least one where there are bytes.
@@ -84,6 +100,7 @@ TaskReporter::TaskReporter(std::string pipeline, std::string task, TaskKind kind
       if (one.task == status_.task) {
         status_ = one;
         before_ = one.totals;
+        before_.counts.erase(kBadNames);
       }
     }
     return Status::Ok();
@@ -102,7 +119,53 @@ void TaskReporter::Started() {
 
 void TaskReporter::NextAttempt() {
   before_ = Sum(before_, attempt_);
+  before_.counts.erase(kBadNames);
   attempt_ = {};
+}
+
+void TaskReporter::TakeLags(const landing::LandingProgress& progress) {
+  status_.lag_rows = *progress.lag_rows;
+  status_.lag_bytes = EstimateBytes(status_.lag_rows, Sum(before_, attempt_));
+  status_.behind_since = progress.lag_rows > 0 ? progress.behind_since : std::nullopt;
+  if (progress.lags.empty()) {
+    return;  // Not looked at this time.
+  }
+  status_.partitions.clear();
+  for (const source::kafka::PartitionLag& lag : progress.lags) {
+    status_.partitions.push_back({.topic = lag.where.topic,
+                                  .partition = lag.where.partition,
+                                  .next_offset = lag.next,
+                                  .end_offset = lag.end,
+                                  .lag_rows = lag.lag,
+                                  .newest = {},
+                                  .error = lag.failure});
+    if (lag.time_ms >= 0) {
+      status_.partitions.back().newest = FromMicros(lag.time_ms * 1000);
+    }
+  }
+  std::stable_sort(status_.partitions.begin(), status_.partitions.end(),
+                   [](const TaskPartition& a, const TaskPartition& b) {
+                     return a.error.empty() != b.error.empty() ? !a.error.empty()
+                                                               : a.lag_rows > b.lag_rows;
+                   });
+  if (status_.partitions.size() > kPartitionsMax) {
+    status_.partitions.resize(kPartitionsMax);
+  }
+}
+
+// A mean over some seconds, so that single batches do not make it jump.
+void TaskReporter::TakeRate() {
+  const auto now = std::chrono::steady_clock::now();
+  const int64_t rows = attempt_.rows_in + before_.rows_in;
+  const std::chrono::duration<double> since = now - rated_;
+  if (rated_ != std::chrono::steady_clock::time_point{} && since < kRateOver) {
+    return;
+  }
+  if (rated_ != std::chrono::steady_clock::time_point{}) {
+    status_.rows_per_second = static_cast<double>(rows - rated_rows_) / since.count();
+  }
+  rated_ = now;
+  rated_rows_ = rows;
 }
 
 void TaskReporter::Write(bool now) {
@@ -126,6 +189,7 @@ void TaskReporter::Report(const landing::LandingProgress& progress) {
     NextAttempt();
   }
   attempt_ = TotalsOf(progress);
+  TakeRate();
   for (const landing::LandingWarning& warning : progress.warnings) {
     status_.Warn({.code = warning.code, .object = warning.object, .at = now});
   }
@@ -135,16 +199,22 @@ void TaskReporter::Report(const landing::LandingProgress& progress) {
   if (progress.commits > 0) {
     status_.last_commit = now;
   }
-  if (progress.caught_up) {
+  if (progress.lag_rows) {
+    TakeLags(progress);
+  } else if (progress.caught_up) {
     status_.behind_since.reset();
     status_.lag_rows = 0;
+    status_.lag_bytes = 0;
   } else {
     status_.behind_since = status_.behind_since.value_or(now);
     status_.lag_rows = EstimateRows(progress.waiting_bytes, Sum(before_, attempt_));
+    status_.lag_bytes = static_cast<int64_t>(progress.waiting_bytes);
   }
   const bool recovered = !status_.last_error.empty();
   status_.last_error.clear();
-  Write(progress.caught_up || recovered || !progress.warnings.empty());
+  // A task over topics that is caught up says so every second.
+  const bool news = progress.caught_up && !progress.lag_rows;
+  Write(news || recovered || !progress.warnings.empty());
 }
 
 void TaskReporter::Report(const TransformProgress& progress, std::optional<Timestamp> updated_to) {
@@ -162,6 +232,7 @@ void TaskReporter::Report(const TransformProgress& progress, std::optional<Times
     }
   }
   attempt_ = totals;
+  TakeRate();
   status_.unapplied = progress.unapplied;
   if (progress.caught_up && updated_to) {
     status_.data_updated_to = std::max(status_.data_updated_to, updated_to);
@@ -186,6 +257,7 @@ std::string TaskReporter::Failed(const Status& failure) {
 
 void TaskReporter::Ended(TaskState state) {
   status_.state = state;
+  status_.rows_per_second = 0;
   Write(/*now=*/true);
 }
 

@@ -42,6 +42,8 @@ class TaskReporter {
 
  private:
   void NextAttempt();
+  void TakeLags(const landing::LandingProgress& progress);
+  void TakeRate();
   void Write(bool now);
 
   Deps deps_;
@@ -49,6 +51,8 @@ class TaskReporter {
   TaskTotals before_;   // Of earlier runs and attempts.
   TaskTotals attempt_;  // Of the one under way.
   std::chrono::steady_clock::time_point written_{};
+  std::chrono::steady_clock::time_point rated_{};  // When the rate was taken, and rows_in then.
+  int64_t rated_rows_ = 0;
 };
 
 }  // namespace tarn::task

@@ -49,5 +49,51 @@ TEST_F(TaskReporterTest, ExpectationsThatOnlyWarnAreSeenByName) {
   EXPECT_EQ(status.totals.counts["expect.small.warned"], 3);
 }
 
+TEST_F(TaskReporterTest, WhatWaitsForALandingTaskIsInRowsAndBytes) {
+  OpenWith({Migrations()});
+  const pipeline::Variables variables;
+  TaskReporter reporter("p", "t", TaskKind::kLanding, {*database_, clock_, variables});
+  landing::LandingProgress progress;
+  progress.counts.rows = 10;
+  progress.counts.bytes = 1'000;
+  progress.waiting_bytes = 500;
+  reporter.Report(progress);
+  ASSERT_OK_AND_ASSIGN(TaskStatus status, ReadOne());
+  EXPECT_EQ(status.lag_bytes, 500);
+  EXPECT_EQ(status.lag_rows, 5);
+  progress.caught_up = true;
+  progress.waiting_bytes = 0;
+  reporter.Report(progress);
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.lag_bytes, 0);
+  progress.lag_rows = 4;  // Over topics: counted in messages.
+  progress.caught_up = false;
+  reporter.Report(progress);
+  reporter.Ended(TaskState::kStopped);
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.lag_bytes, 400);
+}
+
+TEST_F(TaskReporterTest, FilesWithBadNamesAreNamedAndNotAddedUp) {
+  OpenWith({Migrations()});
+  const pipeline::Variables variables;
+  landing::LandingProgress progress;
+  progress.caught_up = true;
+  progress.counts.rows = 1;
+  progress.bad_names = 2;
+  progress.warnings = {{.code = "bad_name", .object = "/in/a\\xFF"}};
+  for (int run = 1; run <= 2; ++run) {
+    TaskReporter reporter("p", "t", TaskKind::kLanding, {*database_, clock_, variables});
+    reporter.Report(progress);
+    reporter.Failed(Status::Unavailable("away"));
+    reporter.Report(progress);
+    ASSERT_OK_AND_ASSIGN(TaskStatus status, ReadOne());
+    EXPECT_EQ(status.totals.counts["bad_names"], 2);
+    EXPECT_EQ(status.totals.rows_in, 2 * run);
+    ASSERT_EQ(status.warnings.size(), 1U);
+    EXPECT_EQ(status.warnings[0].object, "/in/a\\xFF");
+  }
+}
+
 }  // namespace
 }  // namespace tarn::task

@@ -66,9 +66,22 @@ std::string EncodeDetails(const TaskStatus& status) {
     warnings.push_back(
         {{"code", warning.code}, {"object", warning.object}, {"at", ToMicros(warning.at)}});
   }
+  nlohmann::json partitions = nlohmann::json::array();
+  for (const TaskPartition& one : status.partitions) {
+    partitions.push_back({{"topic", one.topic},
+                          {"partition", one.partition},
+                          {"next", one.next_offset},
+                          {"end", one.end_offset},
+                          {"lag", one.lag_rows},
+                          {"newest", TimeToJson(one.newest)},
+                          {"error", one.error}});
+  }
   return nlohmann::json{{"behind_since", TimeToJson(status.behind_since)},
                         {"last_commit", TimeToJson(status.last_commit)},
                         {"last_apply", TimeToJson(status.last_apply)},
+                        {"partitions", std::move(partitions)},
+                        {"rows_per_second", status.rows_per_second},
+                        {"lag_bytes", status.lag_bytes},
                         {"warnings", std::move(warnings)}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -81,6 +94,19 @@ void DecodeDetails(std::string_view text, TaskStatus& status) {
   status.behind_since = TimeIn(json, "behind_since");
   status.last_commit = TimeIn(json, "last_commit");
   status.last_apply = TimeIn(json, "last_apply");
+  status.rows_per_second = json.value("rows_per_second", 0.0);
+  status.lag_bytes = json.value("lag_bytes", int64_t{0});
+  for (const nlohmann::json& one : json.value("partitions", nlohmann::json::array())) {
+    if (one.is_object()) {
+      status.partitions.push_back({.topic = one.value("topic", ""),
+                                   .partition = one.value("partition", 0),
+                                   .next_offset = one.value("next", int64_t{0}),
+                                   .end_offset = one.value("end", int64_t{0}),
+                                   .lag_rows = one.value("lag", int64_t{0}),
+                                   .newest = TimeIn(one, "newest"),
+                                   .error = one.value("error", "")});
+    }
+  }
   for (const nlohmann::json& warning : json.value("warnings", nlohmann::json::array())) {
     if (warning.is_object()) {
       status.warnings.push_back({.code = warning.value("code", ""),
@@ -182,6 +208,12 @@ double TaskStatus::LagSeconds(Timestamp now) const {
              : 0.0;
 }
 
+double TaskPartition::LagSeconds(Timestamp now) const {
+  return lag_rows > 0 && newest && now > *newest
+             ? std::chrono::duration<double>(now - *newest).count()
+             : 0.0;
+}
+
 void TaskStatus::Warn(TaskWarning warning) {
   std::erase_if(warnings, [&](const TaskWarning& known) {
     return known.code == warning.code && known.object == warning.object;
@@ -256,6 +288,20 @@ Status ForgetTask(SqlTransaction& sql, std::string_view pipeline, std::string_vi
   TARN_RETURN_IF_ERROR(sql.Execute("DELETE FROM task_status WHERE pipeline = ?1 AND task = ?2",
                                    {std::string(pipeline), std::string(task)}));
   return Status::Ok();
+}
+
+Status StopAbandonedTasks(SqlTransaction& sql) {
+  return StatusOf(sql.Execute(
+      "UPDATE task_status SET state = ?1, last_error = ?2 WHERE wanted = 0 AND state IN (?3, ?4)",
+      {static_cast<int64_t>(TaskState::kStopped),
+       std::string("the server ended while it ran: what it committed stays, run it again"),
+       static_cast<int64_t>(TaskState::kQueued), static_cast<int64_t>(TaskState::kRunning)}));
+}
+
+Status FailWantedTasks(SqlTransaction& sql, std::string_view pipeline, const std::string& error) {
+  return StatusOf(sql.Execute(
+      "UPDATE task_status SET state = ?2, last_error = ?3 WHERE pipeline = ?1 AND wanted <> 0",
+      {std::string(pipeline), static_cast<int64_t>(TaskState::kError), error}));
 }
 
 Status WritePipeline(SqlTransaction& sql, const StoredPipeline& pipeline) {

@@ -52,6 +52,22 @@ struct TaskWarning {
 };
 inline constexpr size_t kWarningsMax = 20;  // The newest of a task.
 
+/// How far a landing task is in one partition of a topic. Value.
+struct TaskPartition {
+  std::string topic;
+  int32_t partition = 0;
+  int64_t next_offset = 0;          // Read next.
+  int64_t end_offset = 0;           // Of what the broker has, as far as known.
+  int64_t lag_rows = 0;             // Messages between them, holes included.
+  std::optional<Timestamp> newest;  // Time of the newest message that was read.
+  std::string error;                // Why it is not read at the moment.
+  friend bool operator==(const TaskPartition&, const TaskPartition&) = default;
+
+  /// Seconds since the newest message; 0 when nothing waits.
+  [[nodiscard]] double LagSeconds(Timestamp now) const;
+};
+inline constexpr size_t kPartitionsMax = 200;  // Those furthest behind.
+
 struct TaskStatus {
   std::string pipeline;
   std::string task;
@@ -61,11 +77,14 @@ struct TaskStatus {
   TaskTotals totals;
   int64_t unapplied = 0;
   int64_t lag_rows = 0;                   // Of a landing task estimated from the bytes that wait.
+  int64_t lag_bytes = 0;                  // Of a task over topics estimated from the rows.
   std::optional<Timestamp> behind_since;  // Since when something waits for the task.
   std::optional<Timestamp> data_updated_to;  // Newest source time that it has taken in.
   std::optional<Timestamp> last_commit;
   std::optional<Timestamp> last_apply;
-  std::vector<TaskWarning> warnings;  // Oldest first.
+  std::vector<TaskWarning> warnings;      // Oldest first.
+  std::vector<TaskPartition> partitions;  // Furthest behind first.
+  double rows_per_second = 0;             // Read, over the last seconds.
   std::string last_error;
 
   /// "PIPELINE.TASK".
@@ -88,6 +107,12 @@ Status SetWanted(metastore::SqlTransaction& sql, std::string_view pipeline, std:
 /// QUEUED, without the error of an earlier run.
 Status QueueTask(metastore::SqlTransaction& sql, std::string_view pipeline, std::string_view task);
 Status ForgetTask(metastore::SqlTransaction& sql, std::string_view pipeline, std::string_view task);
+/// For a server that starts: tasks that are QUEUED or RUNNING though nobody wants them were in a
+/// run that the end of the last server cut short; they are STOPPED, and say so.
+Status StopAbandonedTasks(metastore::SqlTransaction& sql);
+/// ERROR with its reason, for the wanted tasks of a pipeline that could not be started.
+Status FailWantedTasks(metastore::SqlTransaction& sql, std::string_view pipeline,
+                       const std::string& error);
 
 /// A pipeline as it was applied last.
 struct StoredPipeline {

@@ -52,12 +52,19 @@ TEST_F(TaskStatusStoreTest, StatusesAreKeptButForWhatAPersonWants) {
   status.last_commit = kTime;
   status.data_updated_to = kTime;
   status.last_error = "bad";
+  status.lag_bytes = 1LL << 40;
   status.state = TaskState::kError;
   status.Warn({.code = "overwritten", .object = "a\xff", .at = kTime});
+  status.partitions = {{"orders", 3, 5, 9, 4, kTime, "no permission"},
+                       {"orders", 0, 1, 1, 0, {}, ""}};
+  status.rows_per_second = 1.5;
   ASSERT_OK(Do([&](metastore::SqlTransaction& sql) { return WriteTaskStatus(sql, status); }));
   ASSERT_OK_AND_ASSIGN(TaskStatus read, ReadOne());
   EXPECT_TRUE(read.wanted);
   EXPECT_EQ(read.totals, status.totals);
+  EXPECT_EQ(read.lag_bytes, status.lag_bytes);
+  EXPECT_EQ(read.partitions, status.partitions);
+  EXPECT_EQ(read.rows_per_second, 1.5);
   EXPECT_EQ(read.behind_since, status.behind_since);
   EXPECT_EQ(read.last_commit, status.last_commit);
   EXPECT_EQ(read.last_apply, std::nullopt);
@@ -112,6 +119,39 @@ TEST_F(TaskStatusStoreTest, ARunningPipelineOfAnOlderVersionGoesOn) {
   EXPECT_TRUE(read.wanted);
   ASSERT_OK_AND_ASSIGN(const StoredPipeline pipeline, ReadP());
   EXPECT_TRUE(pipeline.running);
+}
+
+TEST_F(TaskStatusStoreTest, ANewServerEndsWhatTheLastOneLeftRunning) {
+  OpenWith({Migrations()});
+  const auto write = [&](const std::string& task, TaskState state, bool wanted) {
+    return Do([&](metastore::SqlTransaction& sql) {
+      return WriteTaskStatus(sql,
+                             {.pipeline = "p", .task = task, .state = state, .wanted = wanted});
+    });
+  };
+  ASSERT_OK(write("a_running", TaskState::kRunning, false));
+  ASSERT_OK(write("b_queued", TaskState::kQueued, false));
+  ASSERT_OK(write("c_wanted", TaskState::kRunning, true));
+  ASSERT_OK(write("d_failed", TaskState::kError, false));
+  ASSERT_OK(Do(&StopAbandonedTasks));
+  const auto states = [&] {
+    return In<std::vector<TaskStatus>>(
+        [](metastore::SqlTransaction& sql) { return ReadTaskStatuses(sql, "p"); });
+  };
+  ASSERT_OK_AND_ASSIGN(std::vector<TaskStatus> tasks, states());
+  ASSERT_EQ(tasks.size(), 4U);
+  EXPECT_EQ(tasks[0].state, TaskState::kStopped);
+  EXPECT_NE(tasks[0].last_error, "");
+  EXPECT_EQ(tasks[1].state, TaskState::kStopped);
+  EXPECT_EQ(tasks[2].state, TaskState::kRunning);
+  EXPECT_EQ(tasks[2].last_error, "");
+  EXPECT_EQ(tasks[3].state, TaskState::kError);
+  EXPECT_EQ(tasks[3].last_error, "");
+  ASSERT_OK(Do([](metastore::SqlTransaction& sql) { return FailWantedTasks(sql, "p", "gone"); }));
+  ASSERT_OK_AND_ASSIGN(tasks, states());
+  EXPECT_EQ(tasks[2].state, TaskState::kError);
+  EXPECT_EQ(tasks[2].last_error, "gone");
+  EXPECT_EQ(tasks[3].last_error, "");
 }
 
 }  // namespace

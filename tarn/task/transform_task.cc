@@ -7,17 +7,16 @@
 #include <fmt/format.h>
 
 #include "tarn/base/arrow_status.h"
-#include "tarn/base/crash_point.h"
+#include "tarn/base/log.h"
 #include "tarn/format/column_node.h"
 #include "tarn/iceberg/schema_arrow.h"
 #include "tarn/lakehouse/internal_schema.h"
 #include "tarn/landing/landing_schema.h"
 #include "tarn/landing/landing_state.h"
-#include "tarn/task/change_split.h"
-#include "tarn/task/direct_rows.h"
-#include "tarn/task/landed_relation.h"
+#include "tarn/task/batch_append.h"
 #include "tarn/task/source_key.h"
-#include "tarn/transform/direct_mapping.h"
+#include "tarn/task/transform_failure.h"
+#include "tarn/task/untyped_columns.h"
 #include "tarn/transform/mapping.h"
 #include "tarn/transform/schema_plan.h"
 
@@ -27,27 +26,6 @@ namespace {
 
 using transform::CompiledMapping;
 using transform::MappingSpec;
-
-bool Mentions(const MappingSpec& spec, const std::string& column) {
-  const auto in = [&](const std::string& text) { return text.find(column) != std::string::npos; };
-  bool found = in(spec.where) || in(spec.delete_when) || in(spec.event_time);
-  for (const transform::ColumnMapping& mapped : spec.columns) {
-    found = found || mapped.name == column || in(mapped.expression);
-  }
-  for (const transform::Expectation& expectation : spec.expect) {
-    found = found || in(expectation.check);
-  }
-  return found || std::find(spec.key.begin(), spec.key.end(), column) != spec.key.end();
-}
-
-// Columns that only ever were NULL have no type yet: they are taken in when they get one.
-void LeaveOutUntyped(const std::vector<format::Field>& fields, MappingSpec& spec) {
-  for (const format::Field& field : fields) {
-    if (field.type.detail == format::FieldDetail::kUntyped && !Mentions(spec, field.name)) {
-      spec.drop.push_back(field.name);
-    }
-  }
-}
 
 bool SameName(const std::string& a, const std::string& b) {
   return format::FoldCase(a) == format::FoldCase(b);
@@ -122,49 +100,49 @@ Result<iceberg::Schema> UsersOf(const CompiledMapping& mapping) {
   return users;
 }
 
+// The mappings of a batch. Inputs whose rows are mapped alike share one.
+struct BatchMappings {
+  std::vector<InputMapping> mappings;
+  std::vector<size_t> mapping_of;  // By input; of one that the batch has nothing of: nothing.
+};
+
 }  // namespace
 
 struct TransformTask::State {
   pipeline::TransformSpec spec;
   std::vector<TransformInput> inputs;
+  std::string by;
   TransformDeps deps;
   std::unique_ptr<engine::Session> session;
   std::unique_ptr<lakehouse::TargetTable> table;
   TransformProgress progress;
   std::atomic<bool> cancelled{false};
   bool takes_source_key = false;
+  bool drops_done = false;  // Landed columns only grow: what is given now will be later, too.
 
   State(pipeline::TransformSpec transform_spec, std::vector<TransformInput> transform_inputs,
-        TransformDeps transform_deps)
+        std::string user, TransformDeps transform_deps)
       : spec(std::move(transform_spec)),
         inputs(std::move(transform_inputs)),
+        by(std::move(user)),
         deps(std::move(transform_deps)),
         takes_source_key(TakesSourceKey(spec.mapping)) {}
 
-  Result<std::optional<dataset::TransactionRid>> ReadConsumed(const TransformInput& input);
-  Result<bool> StepInput(const TransformInput& input);
+  Result<std::vector<LandedInput>> ReadConsumed();
+  Result<bool> StepBatch();
   Result<std::vector<format::Field>> ReadFields(const TransformInput& input);
   Result<CompiledMapping> Compile(const std::vector<format::Field>& fields);
   Result<TableFit> FitToTable(const CompiledMapping& compiled);
-  Status Append(const TransformInput& input, const LandedBatch& batch,
-                const std::vector<format::Field>& fields, const CompiledMapping& mapping);
-  Result<std::shared_ptr<arrow::RecordBatch>> TakeOutcome(
-      const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
-      std::vector<transform::RejectedRow>& rejected);
-  [[nodiscard]] ChangeSplitOptions SplitOptions(const CompiledMapping& mapping,
-                                                const LandedBatch& batch,
-                                                const arrow::Schema& users) const;
-  Status WriteChanges(const ChangeSplitOptions& options, const arrow::RecordBatch& good,
-                      lakehouse::ChangesWriter& writer,
-                      std::vector<transform::RejectedRow>& rejected);
-  Status AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
-                    lakehouse::ChangesWriter& writer, std::vector<landing::DeadLetter>& letters,
-                    const arrow::Schema& users);
-  Result<bool> AppendDirectly(const CompiledMapping& mapping, const LandedBatch& batch,
-                              const std::vector<format::Field>& fields,
-                              lakehouse::ChangesWriter& writer, const arrow::Schema& users);
+  Result<std::vector<std::string>> ListDropped(const TransformInput& input);
+  Status DropColumns();
+  Result<int64_t> SchemaId();
+  Result<BatchMappings> MapInputs(const LandedBatch& batch);
+  Result<BatchMappings> PlanMappings(const LandedBatch& batch);
+  Status Append(const LandedBatch& batch);
+  Status Commit(lakehouse::AppendCommit commit,
+                const std::vector<landing::DeadLetterCommit>& letters);
   Result<bool> IsBehind();
-  Status ApplyIfDue();
+  Status ApplyIfDue(Sources sources);
   Status Apply();
 };
 
@@ -180,6 +158,7 @@ Result<TableFit> TransformTask::State::FitToTable(const CompiledMapping& compile
     switch (step.action) {
       case transform::SchemaAction::kAdd:
         break;
+      case transform::SchemaAction::kDrop:  // See DropColumns.
       case transform::SchemaAction::kKeep:
       case transform::SchemaAction::kWiden:
         FitNested(compiled, step, fit);
@@ -197,7 +176,6 @@ Result<TableFit> TransformTask::State::FitToTable(const CompiledMapping& compile
                                "pipeline file, apply it, and run: tarn task start {}",
                                step.column, step.reason, spec.table.owner))
             .WithReason(std::string(kTableSuspended));
-      case transform::SchemaAction::kDrop:
       case transform::SchemaAction::kStop:
         return Status::FailedPrecondition(fmt::format("column {}: {}", step.column, step.reason));
     }
@@ -225,185 +203,8 @@ Result<CompiledMapping> TransformTask::State::Compile(const std::vector<format::
   if (fit.columns.empty() && fit.left_out.empty()) {
     return compiled;
   }
-  mapping.drop.insert(mapping.drop.end(), fit.left_out.begin(), fit.left_out.end());
+  mapping.left_out = fit.left_out;
   return transform::CompileMapping(*session, mapping, *landed, fit.columns);
-}
-
-// The good rows of a batch; counts the others and collects those that were rejected.
-Result<std::shared_ptr<arrow::RecordBatch>> TransformTask::State::TakeOutcome(
-    const CompiledMapping& mapping, const arrow::RecordBatch& mapped,
-    std::vector<transform::RejectedRow>& rejected) {
-  TARN_ASSIGN_OR_RETURN(const transform::MappedBatch outcome,
-                        transform::SplitOutcome(mapping, mapped));
-  rejected.insert(rejected.end(), outcome.rejected.begin(), outcome.rejected.end());
-  progress.counts.filtered += outcome.counts.dropped + outcome.counts.empty_arrays;
-  progress.counts.null_casts += outcome.counts.null_casts;
-  for (const auto& [name, count] : outcome.counts.null_checks) {
-    progress.counts.null_checks += count;
-    progress.counts.unchecked[name] += count;
-  }
-  for (const auto& [name, count] : outcome.counts.warnings) {
-    progress.counts.warned[name] += count;
-  }
-  return outcome.good;
-}
-
-ChangeSplitOptions TransformTask::State::SplitOptions(const CompiledMapping& mapping,
-                                                      const LandedBatch& batch,
-                                                      const arrow::Schema& users) const {
-  return {.mapping = &mapping,
-          .landed = &batch,
-          .mode = spec.table.mode,
-          .table = std::make_shared<arrow::Schema>(users)};
-}
-
-// Good rows as changes; counts those that are none and collects those that are rejected.
-Status TransformTask::State::WriteChanges(const ChangeSplitOptions& options,
-                                          const arrow::RecordBatch& good,
-                                          lakehouse::ChangesWriter& writer,
-                                          std::vector<transform::RejectedRow>& rejected) {
-  TARN_ASSIGN_OR_RETURN(ChangeSplit split, SplitChanges(options, good));
-  std::move(split.rejected.begin(), split.rejected.end(), std::back_inserter(rejected));
-  progress.counts.truncates += split.truncates;
-  progress.counts.filtered += split.filtered;
-  return split.changes.rows->num_rows() > 0 ? writer.Write(split.changes) : Status::Ok();
-}
-
-Status TransformTask::State::AppendRows(const CompiledMapping& mapping, const LandedBatch& batch,
-                                        lakehouse::ChangesWriter& writer,
-                                        std::vector<landing::DeadLetter>& letters,
-                                        const arrow::Schema& users) {
-  const ChangeSplitOptions options = SplitOptions(mapping, batch, users);
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(mapping.sql));
-  std::vector<transform::RejectedRow> rejected;
-  const auto write = [&](const arrow::RecordBatch& good) {
-    return WriteChanges(options, good, writer, rejected);
-  };
-  transform::InputRowCount seen;
-  std::shared_ptr<arrow::RecordBatch> carried;  // The last row: its before image may come next.
-  while (true) {
-    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> mapped, stream->Next());
-    if (mapped == nullptr) {
-      break;
-    }
-    seen.Add(mapping, *mapped);
-    TARN_ASSIGN_OR_RETURN(std::shared_ptr<arrow::RecordBatch> good,
-                          TakeOutcome(mapping, *mapped, rejected));
-    if (good == nullptr || good->num_rows() == 0) {
-      continue;
-    }
-    if (carried != nullptr) {
-      TARN_ASSIGN_OR_RETURN(good, arrow::ConcatenateRecordBatches({carried, good}));
-    }
-    carried = good->Slice(good->num_rows() - 1);
-    // A before image that ends the batch stays with its change, which is processed now.
-    const auto before = std::dynamic_pointer_cast<arrow::BooleanArray>(
-        carried->GetColumnByName(std::string(transform::kBeforeColumn)));
-    if (before != nullptr && before->IsValid(0) && before->Value(0)) {
-      carried.reset();
-      TARN_RETURN_IF_ERROR(write(*good));
-      continue;
-    }
-    TARN_RETURN_IF_ERROR(write(*good->Slice(0, good->num_rows() - 1)));
-  }
-  stream.reset();  // The second look needs the session.
-  if (carried != nullptr) {
-    TARN_RETURN_IF_ERROR(write(*carried));
-  }
-  if (!mapping.spec.where.empty()) {
-    progress.counts.filtered += batch.rows - seen.rows();
-  }
-  TARN_RETURN_IF_ERROR(transform::ReadLanded(*session, rejected));
-  for (const transform::RejectedRow& row : rejected) {
-    letters.push_back(MakeDeadLetter(row, spec.name));
-  }
-  return Status::Ok();
-}
-
-// False, and nothing written, when the rows need the mapping's statement.
-Result<bool> TransformTask::State::AppendDirectly(const CompiledMapping& mapping,
-                                                  const LandedBatch& batch,
-                                                  const std::vector<format::Field>& fields,
-                                                  lakehouse::ChangesWriter& writer,
-                                                  const arrow::Schema& users) {
-  const auto direct = transform::DirectMapping::Of(mapping, *format::ToArrowSchema(fields));
-  if (!direct) {
-    return false;
-  }
-  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<DirectRows> rows,
-                        DirectRows::Open(deps.catalog.deps().warehouse, batch, *direct, fields));
-  if (rows == nullptr) {
-    return false;
-  }
-  const ChangeSplitOptions options = SplitOptions(mapping, batch, users);
-  std::vector<transform::RejectedRow> rejected;
-  while (true) {
-    if (cancelled.load()) {
-      return Status(ErrorCode::kCancelled, "transform " + spec.name + " was stopped");
-    }
-    TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> good, rows->Next());
-    if (good == nullptr) {
-      return true;
-    }
-    TARN_RETURN_IF_ERROR(WriteChanges(options, *good, writer, rejected));
-    if (!rejected.empty()) {
-      return Status::Internal("transform " + spec.name + ": a direct mapping rejected rows");
-    }
-  }
-}
-
-Status TransformTask::State::Append(const TransformInput& input, const LandedBatch& batch,
-                                    const std::vector<format::Field>& fields,
-                                    const CompiledMapping& mapping) {
-  const catalog::CatalogDeps& deps_of_catalog = deps.catalog.deps();
-  TARN_ASSIGN_OR_RETURN(const iceberg::Schema users, UsersOf(mapping));
-  TARN_RETURN_IF_ERROR(table->EnsureColumns(users));
-  const Timestamp now = deps_of_catalog.clock.Now();
-  TARN_ASSIGN_OR_RETURN(const lakehouse::TargetTable::ChangesSession changes,
-                        table->OpenChanges(now));
-  TARN_ASSIGN_OR_RETURN(
-      const std::shared_ptr<arrow::Schema> table_schema,
-      iceberg::ToArrowSchema(lakehouse::UserSchema(changes.table.metadata->CurrentSchema())));
-  std::vector<landing::DeadLetter> letters;
-  TARN_ASSIGN_OR_RETURN(const bool direct,
-                        AppendDirectly(mapping, batch, fields, *changes.writer, *table_schema));
-  if (!direct && !batch.files.empty()) {
-    TARN_RETURN_IF_ERROR(RegisterLanded(*session, deps_of_catalog.warehouse, batch, fields));
-    TARN_RETURN_IF_ERROR(AppendRows(mapping, batch, *changes.writer, letters, *table_schema));
-  }
-  lakehouse::AppendCommit commit;
-  TARN_ASSIGN_OR_RETURN(commit.written, changes.writer->Close());
-  commit.inputs = {{.dataset = input.dataset.ToString(), .transaction = batch.newest->ToString()}};
-  commit.now = now;
-  std::optional<dataset::StoredFile> letter_file;
-  if (!letters.empty()) {
-    TARN_ASSIGN_OR_RETURN(
-        letter_file, landing::WriteDeadLetters(deps_of_catalog.warehouse, deps_of_catalog.uuids,
-                                               input.rejected, letters, now));
-  }
-  commit.also = [&](metastore::SqlTransaction& sql) -> Status {
-    if (deps.fence) {
-      TARN_RETURN_IF_ERROR(deps.fence(sql));
-    }
-    if (!letter_file) {
-      return Status::Ok();
-    }
-    dataset::CommitFilesRequest request;
-    request.dataset = input.rejected;
-    request.files = {*letter_file};
-    request.commit.by = spec.name;
-    TARN_RETURN_IF_ERROR(deps.datasets.CommitFiles(sql, request));
-    return Status::Ok();
-  };
-  const int64_t written = commit.written.row_count;
-  TARN_RETURN_IF_ERROR(table->CommitAppend(std::move(commit)));
-  progress.counts.rows_in += batch.rows;
-  progress.counts.rows_out += written;
-  progress.counts.rejected += static_cast<int64_t>(letters.size());
-  if (!batch.files.empty()) {
-    progress.data_updated_to = batch.files.back().committed;
-  }
-  return Status::Ok();
 }
 
 // The landed columns as known now; takes the source's key over where that is wanted.
@@ -425,31 +226,199 @@ Result<std::vector<format::Field>> TransformTask::State::ReadFields(const Transf
   return landing::LandingFields(input.landing, columns);
 }
 
-// The newest transaction of the input that an append took in.
-Result<std::optional<dataset::TransactionRid>> TransformTask::State::ReadConsumed(
-    const TransformInput& input) {
-  TARN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
-                        table->ReadInput(input.dataset.ToString()));
-  std::optional<dataset::TransactionRid> consumed;
-  if (text) {
-    TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*text));
+// All inputs and how far appends took them in.
+Result<std::vector<LandedInput>> TransformTask::State::ReadConsumed() {
+  std::vector<LandedInput> read;
+  for (const TransformInput& input : inputs) {
+    TARN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                          table->ReadInput(input.dataset.ToString()));
+    std::optional<dataset::TransactionRid> consumed;
+    if (text) {
+      TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*text));
+    }
+    read.push_back({.dataset = input.dataset, .consumed = consumed});
   }
-  return consumed;
+  return read;
 }
 
-Result<bool> TransformTask::State::StepInput(const TransformInput& input) {
-  TARN_ASSIGN_OR_RETURN(const std::optional<dataset::TransactionRid> consumed, ReadConsumed(input));
+// The version of the table's columns; -1 before it exists.
+Result<int64_t> TransformTask::State::SchemaId() {
+  if (!table->exists()) {
+    return -1;
+  }
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, table->Load());
+  return loaded.metadata->current_schema_id;
+}
+
+// Maps the inputs of a batch, one after the other; the table takes in what each of them brings.
+Result<BatchMappings> TransformTask::State::MapInputs(const LandedBatch& batch) {
+  BatchMappings all;
+  all.mapping_of.resize(inputs.size());
+  for (const auto& [index, newest] : batch.newest) {
+    const TransformInput& input = inputs[index];
+    InputMapping one;
+    TARN_ASSIGN_OR_RETURN(one.fields, ReadFields(input));
+    one.tombstones_delete = input.landing.kafka && input.landing.kafka->tombstone_deletes();
+    const auto same =
+        std::find_if(all.mappings.begin(), all.mappings.end(), [&](const InputMapping& known) {
+          return known.fields == one.fields && known.tombstones_delete == one.tombstones_delete;
+        });
+    all.mapping_of[index] = static_cast<size_t>(same - all.mappings.begin());
+    if (same != all.mappings.end()) {
+      continue;
+    }
+    TARN_ASSIGN_OR_RETURN(one.mapping, Compile(one.fields));
+    TARN_ASSIGN_OR_RETURN(const iceberg::Schema users, UsersOf(one.mapping));
+    TARN_RETURN_IF_ERROR(table->EnsureColumns(users, deps.fence));
+    all.mappings.push_back(std::move(one));
+  }
+  return all;
+}
+
+// Columns of the table that the mapping does not give for an input, so that they are to go.
+Result<std::vector<std::string>> TransformTask::State::ListDropped(const TransformInput& input) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<format::Field> fields, ReadFields(input));
+  MappingSpec mapping = spec.mapping;
+  LeaveOutUntyped(fields, mapping);
   TARN_ASSIGN_OR_RETURN(
-      const LandedBatch batch,
-      ReadLandedBatch(deps.datasets, deps.database, input.dataset, consumed, spec.batch));
-  if (!batch.newest) {
+      const CompiledMapping compiled,
+      transform::CompileMapping(*session, mapping, *format::ToArrowSchema(fields)));
+  TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, table->Load());
+  TARN_ASSIGN_OR_RETURN(
+      const std::shared_ptr<arrow::Schema> users,
+      iceberg::ToArrowSchema(lakehouse::UserSchema(loaded.metadata->CurrentSchema())));
+  std::vector<std::string> dropped;
+  for (const transform::SchemaStep& step : transform::PlanSchemaChange(
+           *users, compiled.columns, spec.schema_policies, spec.case_sensitive)) {
+    if (step.action == transform::SchemaAction::kDrop) {
+      dropped.push_back(step.column);
+    }
+  }
+  return dropped;
+}
+
+// Under drop_column: apply, a column that no input gives any more goes. While some input cannot be
+// mapped yet, such as one that has landed nothing, nobody knows, and all stay.
+Status TransformTask::State::DropColumns() {
+  if (drops_done || spec.schema_policies.drop_column != transform::SchemaPolicy::kApply ||
+      !table->exists()) {
+    return Status::Ok();
+  }
+  std::optional<std::vector<std::string>> dropped;
+  for (const TransformInput& input : inputs) {
+    Result<std::vector<std::string>> one = ListDropped(input);
+    if (!one.ok()) {
+      return IsRetryable(one.status().code()) ? one.status() : Status::Ok();
+    }
+    if (dropped) {
+      std::erase_if(*dropped, [&](const std::string& name) {
+        return std::find(one->begin(), one->end(), name) == one->end();
+      });
+    } else {
+      dropped = *std::move(one);
+    }
+  }
+  if (dropped && !dropped->empty()) {
+    TARN_RETURN_IF_ERROR(table->DropColumns(*dropped, deps.fence));
+    Log(LogLevel::kNotice, "task",
+        fmt::format("{}: dropped the columns {}", spec.table.owner, fmt::join(*dropped, ", ")));
+  }
+  drops_done = true;
+  return Status::Ok();
+}
+
+// What a later input brings may change what an earlier one has to give: when the table has changed
+// under several mappings, they are made once more, and then nothing is new.
+Result<BatchMappings> TransformTask::State::PlanMappings(const LandedBatch& batch) {
+  TARN_RETURN_IF_ERROR(DropColumns());
+  TARN_ASSIGN_OR_RETURN(const int64_t before, SchemaId());
+  TARN_ASSIGN_OR_RETURN(BatchMappings all, MapInputs(batch));
+  if (all.mappings.size() > 1) {
+    TARN_ASSIGN_OR_RETURN(const int64_t after, SchemaId());
+    if (after != before) {
+      return MapInputs(batch);
+    }
+  }
+  return all;
+}
+
+// One batch of all inputs: one append with the positions of all.
+Result<bool> TransformTask::State::StepBatch() {
+  TARN_ASSIGN_OR_RETURN(const std::vector<LandedInput> consumed, ReadConsumed());
+  TARN_ASSIGN_OR_RETURN(const LandedBatch batch,
+                        ReadLandedBatch(deps.datasets, deps.database, consumed, spec.batch));
+  if (batch.newest.empty()) {
     return false;
   }
-  TARN_ASSIGN_OR_RETURN(const std::vector<format::Field> fields, ReadFields(input));
-  TARN_ASSIGN_OR_RETURN(const CompiledMapping mapping, Compile(fields));
-  TARN_RETURN_IF_ERROR(Append(input, batch, fields, mapping));
-  progress.lag_rows = batch.rows_left;
+  TARN_RETURN_IF_ERROR(Append(batch));
   return true;
+}
+
+Status TransformTask::State::Append(const LandedBatch& batch) {
+  const catalog::CatalogDeps& catalog = deps.catalog.deps();
+  TARN_ASSIGN_OR_RETURN(const BatchMappings all, PlanMappings(batch));
+  const Timestamp now = catalog.clock.Now();
+  TARN_ASSIGN_OR_RETURN(const lakehouse::TargetTable::ChangesSession changes,
+                        table->OpenChanges(now));
+  BatchAppendOptions options{.task = spec.name, .mode = spec.table.mode, .now = now};
+  TARN_ASSIGN_OR_RETURN(
+      options.table,
+      iceberg::ToArrowSchema(lakehouse::UserSchema(changes.table.metadata->CurrentSchema())));
+  for (const TransformInput& input : inputs) {
+    options.rejected.push_back(input.rejected);
+  }
+  BatchAppend append(std::move(options), {*session, catalog.warehouse, catalog.uuids,
+                                          *changes.writer, progress.counts, cancelled});
+  // A part stays until the end: relations of the session refer to it.
+  const std::vector<LandedBatch> parts = SplitByGroup(batch, all.mapping_of);
+  for (const LandedBatch& part : parts) {
+    const size_t mapping = all.mapping_of[part.files.front().input];
+    TARN_RETURN_IF_ERROR(append.Write(part, all.mappings[mapping]));
+  }
+  TARN_ASSIGN_OR_RETURN(std::vector<landing::DeadLetterCommit> letters, append.CloseDeadLetters());
+  for (landing::DeadLetterCommit& letter : letters) {
+    letter.by = by;
+  }
+  lakehouse::AppendCommit commit;
+  TARN_ASSIGN_OR_RETURN(commit.written, changes.writer->Close());
+  for (const auto& [index, newest] : batch.newest) {
+    commit.inputs.push_back(
+        {.dataset = inputs[index].dataset.ToString(), .transaction = newest.ToString()});
+  }
+  commit.now = now;
+  const int64_t written = commit.written.row_count;
+  TARN_RETURN_IF_ERROR(Commit(std::move(commit), letters));
+  progress.counts.rows_in += batch.rows;
+  progress.counts.rows_out += written;
+  progress.counts.rejected += append.rejected();
+  for (const LandedFile& file : batch.files) {
+    progress.data_updated_to = std::max(progress.data_updated_to, file.committed);
+  }
+  return Status::Ok();
+}
+
+// The append and its dead letters, in one SQL transaction.
+Status TransformTask::State::Commit(lakehouse::AppendCommit commit,
+                                    const std::vector<landing::DeadLetterCommit>& letters) {
+  commit.also = [&](metastore::SqlTransaction& sql) -> Status {
+    if (deps.fence) {
+      TARN_RETURN_IF_ERROR(deps.fence(sql));
+    }
+    for (const landing::DeadLetterCommit& letter : letters) {
+      TARN_RETURN_IF_ERROR(landing::CommitDeadLetters(sql, deps.datasets, letter));
+    }
+    return Status::Ok();
+  };
+  const Status committed = StatusOf(table->CommitAppend(std::move(commit)));
+  if (!committed.ok() && committed.code() != ErrorCode::kCommitStateUnknown) {
+    for (const landing::DeadLetterCommit& letter : letters) {
+      const Status removed = deps.catalog.deps().warehouse.Delete(letter.file.location);
+      if (!removed.ok()) {  // The sweep of the dataset gets it.
+        Log(LogLevel::kWarning, "task", letter.file.location + ": " + removed.ToString());
+      }
+    }
+  }
+  return committed;
 }
 
 Status TransformTask::State::Apply() {
@@ -466,11 +435,9 @@ Status TransformTask::State::Apply() {
 
 // True while landed transactions wait that no append took in.
 Result<bool> TransformTask::State::IsBehind() {
-  for (const TransformInput& input : inputs) {
-    TARN_ASSIGN_OR_RETURN(const std::optional<dataset::TransactionRid> consumed,
-                          ReadConsumed(input));
-    TARN_ASSIGN_OR_RETURN(const bool waits,
-                          HasLandedSince(deps.datasets, deps.database, input.dataset, consumed));
+  TARN_ASSIGN_OR_RETURN(const std::vector<LandedInput> consumed, ReadConsumed());
+  for (const LandedInput& input : consumed) {
+    TARN_ASSIGN_OR_RETURN(const bool waits, HasLandedSince(deps.datasets, deps.database, input));
     if (waits) {
       return true;
     }
@@ -478,14 +445,17 @@ Result<bool> TransformTask::State::IsBehind() {
   return false;
 }
 
-Status TransformTask::State::ApplyIfDue() {
+Status TransformTask::State::ApplyIfDue(Sources sources) {
   TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork work, table->ReadUnapplied());
   progress.unapplied = work.rows;
   const Timestamp now = deps.catalog.deps().clock.Now();
   if (!lakehouse::IsApplyDue(work, spec.table.apply, now)) {
     return Status::Ok();
   }
-  TARN_ASSIGN_OR_RETURN(const bool behind, IsBehind());
+  bool behind = sources == Sources::kBehind;
+  if (!behind) {
+    TARN_ASSIGN_OR_RETURN(behind, IsBehind());
+  }
   if (behind && !lakehouse::IsApplyDue(work, lakehouse::WhileBehind(spec.table.apply), now)) {
     return Status::Ok();
   }
@@ -499,7 +469,8 @@ Result<std::unique_ptr<TransformTask>> TransformTask::Open(pipeline::TransformSp
                                                            std::vector<TransformInput> inputs,
                                                            lakehouse::TargetPlace place,
                                                            TransformDeps deps) {
-  auto state = std::make_unique<State>(std::move(spec), std::move(inputs), std::move(deps));
+  auto state =
+      std::make_unique<State>(std::move(spec), std::move(inputs), place.by, std::move(deps));
   TARN_ASSIGN_OR_RETURN(state->session, state->deps.engine.OpenSession());
   TARN_ASSIGN_OR_RETURN(
       state->table,
@@ -508,16 +479,13 @@ Result<std::unique_ptr<TransformTask>> TransformTask::Open(pipeline::TransformSp
   return std::unique_ptr<TransformTask>(new TransformTask(std::move(state)));
 }
 
-Result<TransformProgress> TransformTask::Step() {
-  state_->progress.caught_up = true;
-  for (const TransformInput& input : state_->inputs) {
-    const Result<bool> stepped = state_->StepInput(input);
-    if (!stepped.ok()) {
-      return stepped.status().WithContext("transform " + state_->spec.name);
-    }
-    state_->progress.caught_up = state_->progress.caught_up && !*stepped;
+Result<TransformProgress> TransformTask::Step(Sources sources) {
+  const Result<bool> stepped = state_->StepBatch();
+  if (!stepped.ok()) {
+    return OfTransform(state_->spec.name, stepped.status());
   }
-  TARN_RETURN_IF_ERROR(state_->ApplyIfDue());
+  state_->progress.caught_up = !*stepped;
+  TARN_RETURN_IF_ERROR(state_->ApplyIfDue(sources));
   return state_->progress;
 }
 

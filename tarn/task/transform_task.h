@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "tarn/lakehouse/target_table.h"
 #include "tarn/pipeline/pipeline_spec.h"
 #include "tarn/task/landed_batch.h"
+#include "tarn/task/transform_counts.h"
 #include "tarn/transform/outcome.h"
 
 namespace tarn::task {
@@ -40,27 +40,17 @@ struct TransformDeps {
   metastore::SqlFunction fence;
 };
 
-/// Counted since the task was opened.
-struct TransformCounts {
-  int64_t rows_in = 0;
-  int64_t rows_out = 0;
-  int64_t rejected = 0;
-  int64_t filtered = 0;  // By where, expectations and empty arrays.
-  int64_t null_casts = 0;
-  int64_t null_checks = 0;
-  std::map<std::string, int64_t> warned{};     // Expectation -> rows that failed it and went on.
-  std::map<std::string, int64_t> unchecked{};  // Expectation -> rows whose check was NULL.
-  int64_t noop_deletes = 0;
-  int64_t truncates = 0;  // Of a source's table, which are not applied.
-  int64_t applies = 0;
-};
-
 struct TransformProgress {
   TransformCounts counts;
   int64_t unapplied = 0;
-  int64_t lag_rows = 0;         // Landed and not yet read, where known.
   Timestamp data_updated_to{};  // Commit time of the newest landing transaction read.
   bool caught_up = false;
+};
+
+/// How the landing tasks that a transform reads stand to their sources.
+enum class Sources : uint8_t {
+  kCaughtUp,
+  kBehind,  // Much more waits there than has landed.
 };
 
 /// One owner thread.
@@ -75,9 +65,10 @@ class TransformTask {
   TransformTask(const TransformTask&) = delete;
   TransformTask& operator=(const TransformTask&) = delete;
 
-  /// Appends at most one batch per input, then applies if that is due. Errors: with the reason
-  /// kTableSuspended, as schema_evolution says; nothing of the batch is committed then.
-  Result<TransformProgress> Step();
+  /// Appends at most one batch, of all inputs in the order in which their transactions were
+  /// committed, then applies if that is due; while something is behind, later. Errors: with the
+  /// reason kTableSuspended, as schema_evolution says; no row of the batch is committed then.
+  Result<TransformProgress> Step(Sources sources = Sources::kCaughtUp);
   /// Applies everything that is unapplied.
   Result<TransformProgress> ApplyNow();
   /// Stops a running query soon; later calls fail with kCancelled. Threads: any.

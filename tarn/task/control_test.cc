@@ -1,0 +1,295 @@
+#include "tarn/task/control.h"
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include <arrow/api.h>
+
+#include "tarn/lakehouse/internal_schema.h"
+#include "tarn/lakehouse/scan/snapshot_relation.h"
+#include "tarn/lakehouse/table_files.h"
+#include "tarn/task/pipeline_place.h"
+#include "tarn/task/task_fixture.h"
+#include "tarn/task/task_lease.h"
+
+namespace tarn::task {
+namespace {
+
+class ControlTest : public TaskFixture {
+ protected:
+  void SetUp() override {
+    TaskFixture::SetUp();
+    // Grants belong to a room that this one does not know; dropping a table forgets its grants.
+    ASSERT_OK(sqlite_->Migrate({{"access", 1, "CREATE TABLE access_grants (resource BLOB);"}}));
+    control_ = std::make_unique<Control>(
+        ControlDeps{.database = *database_,
+                    .datasets = *datasets_,
+                    .catalog = *catalog_,
+                    .engine = *engine_,
+                    .budget = budget_,
+                    .is_source_allowed = [](std::string_view) { return true; }});
+    const std::filesystem::path folder = directory_.path() / "in";
+    std::filesystem::create_directory(folder);
+    std::ofstream(folder / "a.jsonl") << R"({"id": 1, "v": "a"})" << "\n";
+    const std::string yaml = "pipeline: p\nsources:\n  in: {type: files, uri: \"file://" +
+                             folder.string() +
+                             "\"}\n"
+                             "landing:\n  events: {source: in, content: {type: json}}\n"
+                             "transform:\n  orders: {from: events, key: [id]}\n";
+    ASSERT_OK(control_->ApplyPipeline({.yaml = yaml}, "user-1"));
+    ASSERT_OK(control_->RunOnce("p").status);
+  }
+
+  Result<metastore::SqlFunction> TakeLease() {
+    return TakeTaskLease(*database_, "p.orders", clock_.Now());
+  }
+
+  MemoryBudget budget_{1ULL << 30};
+  std::unique_ptr<Control> control_;
+};
+
+// An attempt that somebody gave up, and that still works, can commit nothing any more.
+TEST_F(ControlTest, ApplyTaskTakesTheLease) {
+  ASSERT_OK_AND_ASSIGN(const metastore::SqlFunction given_up, TakeLease());
+  ASSERT_OK(database_->Write(given_up));
+  ASSERT_OK(control_->ApplyTask("p", "orders"));
+  EXPECT_THAT(database_->Write(given_up), Fails(ErrorCode::kFailedPrecondition));
+}
+
+TEST_F(ControlTest, RecreateTaskTakesTheLease) {
+  ASSERT_OK_AND_ASSIGN(const metastore::SqlFunction given_up, TakeLease());
+  ASSERT_OK(control_->RecreateTask("p", "orders"));
+  EXPECT_THAT(database_->Write(given_up), Fails(ErrorCode::kFailedPrecondition));
+}
+
+// What has landed and was not read is counted in rows and bytes.
+TEST_F(ControlTest, LagOfATransformIsInRowsAndBytes) {
+  const auto lag = [&]() -> Result<TaskStatus> {
+    TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> all, control_->ReadStatus());
+    for (const TaskStatus& status : all) {
+      if (status.task == "orders") {
+        return status;
+      }
+    }
+    return Status::NotFound("orders");
+  };
+  ASSERT_OK_AND_ASSIGN(TaskStatus status, lag());
+  EXPECT_EQ(status.lag_rows, 0);
+  EXPECT_EQ(status.lag_bytes, 0);
+  ASSERT_OK(control_->RecreateTask("p", "orders"));
+  ASSERT_OK_AND_ASSIGN(status, lag());
+  EXPECT_EQ(status.lag_rows, 1);
+  EXPECT_GT(status.lag_bytes, 100);
+}
+
+// Nothing lands in a dataset that is in the trash, and no new one quietly takes its place.
+TEST_F(ControlTest, ADatasetInTheTrashStopsItsTask) {
+  Rid landed;
+  ASSERT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                          tree::FindChild(sql, project_, "landing"));
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node,
+                          tree::FindChild(sql, folder->rid, "events"));
+    landed = node->rid;
+    return Status::Ok();
+  }));
+  const auto trash = [&](const Rid& rid) {
+    return database_->Write(
+        [&](metastore::SqlTransaction& sql) { return tree_.Trash(sql, rid, "me"); });
+  };
+  const auto restore = [&](const Rid& rid) {
+    return database_->Write(
+        [&](metastore::SqlTransaction& sql) { return tree_.Restore(sql, rid, "me"); });
+  };
+  ASSERT_OK(trash(landed));
+  EXPECT_THAT(control_->RunOnce("p").status, FailsWith(ErrorCode::kFailedPrecondition,
+                                                       "landing/events of this task is in the "
+                                                       "trash: restore it"));
+  ASSERT_OK(restore(landed));
+  ASSERT_OK(control_->RunOnce("p").status);
+  // While a task runs, each of its commits looks.
+  ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const dataset::DatasetRid dataset,
+                          dataset::DatasetRid::Parse(landed.ToString()));
+    EXPECT_OK(CheckNotInTrash(sql, dataset));
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                          tree::FindChild(sql, project_, "landing"));
+    TARN_RETURN_IF_ERROR(tree_.Trash(sql, folder->rid, "me"));
+    EXPECT_THAT(CheckNotInTrash(sql, dataset), Fails(ErrorCode::kFailedPrecondition));
+    return tree_.Restore(sql, folder->rid, "me");
+  }));
+}
+
+// The table after a reload is as the file wants it, in one commit, whatever it was before.
+class ReloadTest : public ControlTest {
+ protected:
+  void SetUp() override {
+    ControlTest::SetUp();
+    Land("b.jsonl", R"({"id": 2, "v": "b"})");
+    Land("c.jsonl", R"({"id": 3, "v": "c"})");
+    ASSERT_OK(Apply(""));
+    ASSERT_OK(control_->RunOnce("p").status);
+  }
+
+  void Land(const std::string& name, const std::string& line) {
+    std::ofstream(directory_.path() / "in" / name) << line << "\n";
+  }
+
+  // The pipeline with more keys of its transform.
+  Status Apply(const std::string& more) {
+    return StatusOf(control_->ApplyPipeline(
+        {.yaml = "pipeline: p\nsources:\n  in: {type: files, uri: \"file://" +
+                 (directory_.path() / "in").string() +
+                 "\"}\nlanding:\n  events: {source: in, content: {type: json}}\n"
+                 "transform:\n  orders: {from: events, key: [id]" +
+                 more + "}\n"},
+        "user-1"));
+  }
+
+  // "OPERATION id v" of the rows in a partition of the table that are alive.
+  std::vector<std::string> Rows(const std::vector<iceberg::FileScanTask>& files,
+                                const iceberg::TableMetadata& metadata) {
+    std::vector<std::string> rows;
+    const auto session = std::move(engine_->OpenSession()).value();
+    lakehouse::SnapshotRelation relation{
+        .name = "rows", .metadata = &metadata, .columns = {}, .files = files};
+    for (const char* column : {"hdr__operation", "id", "v"}) {
+      relation.columns.push_back(*lakehouse::FindColumn(metadata.CurrentSchema().fields, column));
+    }
+    EXPECT_OK(lakehouse::MakeSnapshotRelation(*session, *warehouse_, relation));
+    const auto stream =
+        session->Query("SELECT concat_ws(' ', hdr__operation, id, v) FROM rows ORDER BY ALL");
+    EXPECT_OK(stream);
+    const auto table = engine::ReadAll(**stream).value();
+    for (const auto& chunk : table->column(0)->chunks()) {
+      for (int64_t i = 0; i < chunk->length(); ++i) {
+        rows.push_back((*chunk->GetScalar(i))->ToString());
+      }
+    }
+    return rows;
+  }
+
+  struct Found {
+    std::vector<std::string> current;
+    std::vector<std::string> prior;
+    int64_t snapshots = 0;
+    std::string change_count;
+    friend bool operator==(const Found&, const Found&) = default;
+  };
+  Found Look() {
+    Found found;
+    catalog::CatalogObject object;
+    EXPECT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                            tree::FindChild(sql, project_, "orders_internal"));
+      TARN_ASSIGN_OR_RETURN(const auto node,
+                            catalog::FindObject(sql, folder->rid, "orders_internal"));
+      object = *node;
+      TARN_ASSIGN_OR_RETURN(const auto left,
+                            catalog::FindObject(sql, folder->rid, "orders__reload_internal"));
+      EXPECT_FALSE(left.has_value());
+      return Status::Ok();
+    }));
+    const catalog::LoadedTable loaded = catalog_->LoadTable(object.rid).value();
+    const lakehouse::TableFiles files =
+        lakehouse::ListTableFiles(*warehouse_, catalog_->manifest_cache(), *loaded.metadata,
+                                  std::nullopt)
+            .value();
+    EXPECT_TRUE(files.changes.empty());
+    found.current = Rows(files.current, *loaded.metadata);
+    found.prior = Rows(files.prior, *loaded.metadata);
+    found.snapshots = static_cast<int64_t>(loaded.metadata->snapshots.size());
+    found.change_count = loaded.metadata->CurrentSnapshot()->summary.at("tarn.change-count");
+    return found;
+  }
+};
+
+TEST_F(ReloadTest, RowsThatDifferAreInsertedUpdatedAndDeleted) {
+  const Found before = Look();
+  EXPECT_THAT(before.current, ::testing::ElementsAre("I 1 a", "I 2 b", "I 3 c"));
+  ASSERT_OK(control_->ReloadTask("p", "orders", ""));
+  EXPECT_EQ(Look(), before);  // Equal rows are not touched.
+  // Rows 2 and 3 go by the new filter, 1 is written otherwise, and 9 was left out before.
+  ASSERT_OK(Apply(", where: \"id <> 9\""));
+  Land("d.jsonl", R"({"id": 9, "v": "z"})");
+  ASSERT_OK(control_->RunOnce("p").status);
+  ASSERT_OK(Apply(", where: \"id NOT IN (2, 3)\", columns: {v: \"upper(v)\"}"));
+  const Found changed = Look();
+  ASSERT_OK(control_->ReloadTask("p", "orders", "compare_and_apply_without_deletes"));
+  const Found kept = Look();
+  EXPECT_THAT(kept.current, ::testing::ElementsAre("I 2 b", "I 3 c", "i 9 Z", "u 1 A"));
+  EXPECT_EQ(kept.snapshots, changed.snapshots + 1);
+  EXPECT_EQ(std::stoll(kept.change_count), std::stoll(changed.change_count) + 2);
+  ASSERT_OK(control_->ReloadTask("p", "orders", "compare_and_apply"));
+  EXPECT_THAT(Look().current, ::testing::ElementsAre("i 9 Z", "u 1 A"));
+  // What lands afterwards goes on from there.
+  Land("e.jsonl", R"({"id": 1, "v": "later"})");
+  ASSERT_OK(control_->RunOnce("p").status);
+  EXPECT_THAT(Look().current, ::testing::ElementsAre("U 1 LATER", "i 9 Z"));
+}
+
+TEST_F(ReloadTest, WithHistoryOldVersionsAreKeptUntilAllIsMadeAnew) {
+  ASSERT_OK(Apply(", history: true"));
+  ASSERT_OK(control_->RecreateTask("p", "orders"));
+  ASSERT_OK(control_->RunOnce("p").status);
+  ASSERT_OK(Apply(", history: true, where: \"id <> 3\", columns: {v: \"upper(v)\"}"));
+  ASSERT_OK(control_->ReloadTask("p", "orders", "compare_and_apply"));
+  Found found = Look();
+  EXPECT_THAT(found.current, ::testing::ElementsAre("u 1 A", "u 2 B"));
+  EXPECT_THAT(found.prior, ::testing::ElementsAre("I 1 a", "I 2 b", "I 3 c", "d 3 c"));
+  ASSERT_OK(control_->ReloadTask("p", "orders", "drop_and_create"));
+  found = Look();
+  EXPECT_THAT(found.current, ::testing::ElementsAre("L 1 A", "L 2 B"));
+  EXPECT_THAT(found.prior, ::testing::IsEmpty());
+}
+
+TEST_F(ReloadTest, WhatItCannotDoItSays) {
+  EXPECT_THAT(control_->ReloadTask("p", "orders", "all"),
+              FailsWith(ErrorCode::kInvalidArgument, "compare_and_apply"));
+  EXPECT_THAT(control_->ReloadTask("p", "nothing", ""), Fails(ErrorCode::kNotFound));
+  const Found before = Look();
+  ASSERT_OK(Apply(", columns: {v: \"nothing\"}"));
+  EXPECT_THAT(control_->ReloadTask("p", "orders", ""), Fails(ErrorCode::kInvalidArgument));
+  EXPECT_EQ(Look(), before);
+}
+
+// Wherever the metastore fails, the next reload makes the table what it is to be.
+TEST_F(ReloadTest, FailuresOfTheMetastoreLoseNothing) {
+  bool upper = false;
+  // A reload that has something to do each time.
+  const auto reload = [&](int64_t at, metastore::Fault fault) -> Status {
+    upper = !upper;
+    TARN_RETURN_IF_ERROR(Apply(upper ? ", columns: {v: \"upper(v)\"}" : ""));
+    database_->FailAt(at, fault);
+    const Status done = control_->ReloadTask("p", "orders", "");
+    database_->FailAt(0, fault);
+    return done;
+  };
+  ASSERT_OK(reload(0, metastore::Fault::kBefore));
+  const int64_t before = database_->operation_count();
+  ASSERT_OK(control_->ReloadTask("p", "orders", ""));
+  const int64_t calls = database_->operation_count() - before;
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  constexpr int64_t kTrials = 8;
+  for (const metastore::Fault fault : {metastore::Fault::kBefore, metastore::Fault::kAfter}) {
+    for (int64_t trial = 0; trial < kTrials; ++trial) {
+      const int64_t step = calls / kTrials;
+      const int64_t at = trial * step + 1 + static_cast<int64_t>(random() % step);
+      SCOPED_TRACE("operation " + std::to_string(at) + " of " + std::to_string(calls));
+      const Status disturbed = reload(at, fault);
+      EXPECT_TRUE(disturbed.ok() || IsRetryable(disturbed.code()) ||
+                  disturbed.code() == ErrorCode::kCommitStateUnknown)
+          << disturbed.ToString();
+      ASSERT_OK(control_->ReloadTask("p", "orders", ""));
+      const std::vector<std::string> rows = Look().current;
+      EXPECT_THAT(rows, upper ? ::testing::ElementsAre("u 1 A", "u 2 B", "u 3 C")
+                              : ::testing::ElementsAre("u 1 a", "u 2 b", "u 3 c"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tarn::task
