@@ -12,23 +12,18 @@
 #include "tarn/engine/sql_type.h"
 #include "tarn/format/parquet_reader.h"
 #include "tarn/format/widen_batch.h"
+#include "tarn/query/dataset_files.h"
+#include "tarn/query/json_relation.h"
 #include "tarn/query/text_relation.h"
 
 namespace tarn::query {
 
 namespace {
 
-using dataset::File;
 using format::Field;
 using format::FieldKind;
 
 constexpr std::string_view kParquetMagic = "PAR1";
-
-bool IsHidden(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  return name.starts_with('_') || name.starts_with('.');
-}
 
 // The kinds of both enumerations have the same names.
 Result<Field> FieldOf(const dataset::Field& from) {
@@ -48,13 +43,6 @@ Result<Field> FieldOf(const dataset::Field& from) {
   }
   return field;
 }
-
-// A file to read, by its key in the store.
-struct StoreFile {
-  std::string path;
-  std::string key;
-  bool empty = false;
-};
 
 using ReaderPtr = std::unique_ptr<format::ParquetReader>;
 
@@ -173,9 +161,16 @@ class DatasetReader {
 
   Status Make() {
     TARN_RETURN_IF_ERROR(ReadView());
-    TARN_ASSIGN_OR_RETURN(const std::optional<TextOptions> text, ReadSchema());
-    if (text) {
-      return MakeText(*text);
+    TARN_ASSIGN_OR_RETURN(const std::optional<dataset::DatasetSchema> schema, ReadSchema());
+    if (schema) {
+      TARN_ASSIGN_OR_RETURN(const std::optional<TextOptions> text, ReadTextOptions(*schema));
+      if (text) {
+        return MakeText([&](const auto& uris) { return BuildTextScan(fields_, uris, *text); });
+      }
+      TARN_ASSIGN_OR_RETURN(const bool is_json, IsJson(*schema));
+      if (is_json) {
+        return MakeText([&](const auto& uris) { return BuildJsonScan(fields_, uris); });
+      }
     }
     TARN_RETURN_IF_ERROR(ReadFields());
     if (fields_.empty()) {
@@ -186,77 +181,40 @@ class DatasetReader {
   }
 
   // Files that are not Parquet, read as the schema says.
-  Status MakeText(const TextOptions& options) {
+  template <typename Build>
+  Status MakeText(const Build& build) {
     std::vector<std::string> uris;
     for (const StoreFile& file : files_) {
       if (!file.empty) {
         uris.push_back(storage::UriOf(store_, file.key));
       }
     }
-    TARN_ASSIGN_OR_RETURN(const std::string scan, BuildTextScan(fields_, uris, options));
+    TARN_ASSIGN_OR_RETURN(const std::string scan, build(uris));
     return session_.Execute(fmt::format("CREATE OR REPLACE TEMP VIEW {} AS {}",
                                         engine::QuoteName(relation_.name), scan));
   }
 
  private:
   Status ReadView() {
-    dataset::ViewSelector selector;
-    selector.branch = relation_.branch;
-    selector.start = relation_.start;
-    if (const auto* time = std::get_if<Timestamp>(&relation_.point)) {
-      selector.at = *time;
-    } else if (const auto* end = std::get_if<dataset::TransactionRid>(&relation_.point)) {
-      selector.end = *end;
-    } else if (const auto* id = std::get_if<SnapshotId>(&relation_.point)) {
-      return Status::InvalidArgument(fmt::format(
-          "snapshot {}: datasets have no snapshots, give a time or a transaction", id->value));
-    }
-    TARN_ASSIGN_OR_RETURN(const dataset::Dataset dataset, datasets_.GetDataset(relation_.dataset));
-    if (!dataset.base_uri.empty() && dataset.base_uri != store_.base_uri()) {
-      return Status::Unimplemented(
-          fmt::format("its files are in {}, which SQL cannot read", dataset.base_uri));
-    }
-    TARN_ASSIGN_OR_RETURN(view_, datasets_.ResolveView(relation_.dataset, selector));
-    if (view_.absent()) {
-      return Status::Ok();
-    }
-    return datasets_.StreamFiles(view_, "", [&](std::span<const File> files) -> Status {
-      for (const File& file : files) {
-        if (IsHidden(file.path)) {
-          continue;
-        }
-        TARN_ASSIGN_OR_RETURN(std::string key, KeyOfFile(file));
-        files_.push_back({.path = file.path, .key = std::move(key), .empty = file.size_bytes == 0});
-      }
-      return Status::Ok();
-    });
+    TARN_ASSIGN_OR_RETURN(DatasetFiles read, ListDatasetFiles(datasets_, store_, relation_));
+    view_ = std::move(read.view);
+    files_ = std::move(read.files);
+    return Status::Ok();
   }
 
-  Result<std::string> KeyOfFile(const File& file) {
-    if (file.managed) {
-      return file.location;
-    }
-    Result<std::string> key = storage::KeyOf(store_, file.location);
-    if (!key.ok()) {
-      return Status::Unimplemented(fmt::format(
-          "file {} was imported from {}, which SQL cannot read", file.path, file.location));
-    }
-    return key;
-  }
-
-  // The columns of the stored schema, if there is one, and how it wants text files to be read.
-  Result<std::optional<TextOptions>> ReadSchema() {
+  // The stored schema, if there is one; fields_ are its columns.
+  Result<std::optional<dataset::DatasetSchema>> ReadSchema() {
     if (view_.absent()) {
-      return std::optional<TextOptions>();
+      return std::optional<dataset::DatasetSchema>();
     }
-    const Result<dataset::StoredSchema> stored = datasets_.GetSchema(
+    Result<dataset::StoredSchema> stored = datasets_.GetSchema(
         relation_.dataset, {.branch = relation_.branch, .end = view_.end, .version = {}});
     if (stored.status().code() == ErrorCode::kNotFound) {
-      return std::optional<TextOptions>();
+      return std::optional<dataset::DatasetSchema>();
     }
     TARN_RETURN_IF_ERROR(StatusOf(stored));
     fields_ = FieldsOf(stored->schema);
-    return ReadTextOptions(stored->schema);
+    return std::optional(std::move(stored->schema));
   }
 
   // The columns: those of the stored schema, else those of the files.

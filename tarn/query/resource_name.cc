@@ -195,4 +195,45 @@ Result<Node> FindResource(SqlTransaction& sql, const NameScope& scope,
   return node;
 }
 
+Status NoSuchFolder(const std::string& name) {
+  return Status::NotFound(fmt::format("there is no folder {} to create a table in", name));
+}
+
+Result<TablePlace> FindTablePlace(SqlTransaction& sql, const NameScope& scope,
+                                  const std::vector<std::string>& parts) {
+  TablePlace found{
+      .folder = {}, .name = parts.back(), .folder_name = Joined({parts.begin(), parts.end() - 1})};
+  std::optional<Node> node;
+  if (parts.size() == 1) {
+    const size_t slash = found.name.rfind('/');
+    if (!found.name.starts_with('/') || slash == 0) {
+      return Status::InvalidArgument(
+          fmt::format("\"{}\" names no folder: write folder.{}", found.name, found.name));
+    }
+    found.folder_name = found.name.substr(0, slash);
+    found.name = found.name.substr(slash + 1);
+    TARN_ASSIGN_OR_RETURN(node, tree::GetByPath(sql, found.folder_name));
+  } else {
+    const std::span<const std::string> levels(parts.data(), parts.size() - 1);
+    TARN_ASSIGN_OR_RETURN(node, FindBelow(sql, scope.project, levels));
+    if (!node && levels.size() > 1) {
+      const Result<Node> project = FindProject(sql, levels.front());
+      if (project.ok()) {
+        TARN_ASSIGN_OR_RETURN(node, FindBelow(sql, project->rid, levels.subspan(1)));
+      } else if (project.status().code() != ErrorCode::kNotFound) {
+        return project.status();
+      }
+    }
+  }
+  if (!node || node->type != NodeType::kFolder) {
+    return NoSuchFolder(found.folder_name);
+  }
+  TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located, tree::LocateNode(sql, node->rid));
+  if (located.trash_status != tree::TrashStatus::kNotTrashed) {
+    return Status::NotFound(fmt::format("folder {} is in the trash", found.folder_name));
+  }
+  found.folder = node->rid;
+  return found;
+}
+
 }  // namespace tarn::query

@@ -37,6 +37,19 @@ struct NameScope {
 Result<tree::Node> FindResource(metastore::SqlTransaction& sql, const NameScope& scope,
                                 const std::vector<std::string>& parts);
 
+/// Where a new table goes. Value.
+struct TablePlace {
+  Rid folder;
+  std::string name;
+  std::string folder_name;  // As written.
+};
+Status NoSuchFolder(const std::string& name);
+/// The folder, which is there and not in the trash, and the last part of a name of two parts or
+/// more, or of a path. Whether the name is free and who may use it is the caller's matter.
+/// Errors: kInvalidArgument for a name without a folder; kNotFound naming the folder.
+Result<TablePlace> FindTablePlace(metastore::SqlTransaction& sql, const NameScope& scope,
+                                  const std::vector<std::string>& parts);
+
 /// Folders that a short name is looked for in; beyond it the name has to be qualified.
 inline constexpr size_t kFoldersSearchedMax = 10'000;
 

@@ -10,6 +10,8 @@
 #include "tarn/engine/select_check.h"
 #include "tarn/lakehouse/view_origin.h"
 #include "tarn/query/dataset_relation.h"
+#include "tarn/query/memory_watch.h"
+#include "tarn/query/metadata_relation.h"
 #include "tarn/query/point_in_time.h"
 #include "tarn/query/resource_name.h"
 #include "tarn/query/stoppable_sql.h"
@@ -38,7 +40,9 @@ struct Reference {
   std::optional<catalog::CatalogObject> object;  // Of tables and views; for views of a target the
                                                  // internal table's.
   std::optional<lakehouse::ViewOrigin> origin;
-  std::optional<size_t> stored_view;  // Index of its statement.
+  std::optional<size_t> stored_view;      // Index of its statement.
+  std::optional<MetadataTable> part;      // Of "orders$files" and the like.
+  std::vector<ScanCondition> conditions;  // When it is the only reference of the whole query.
 };
 
 // The user's SELECT, or the text of a stored view.
@@ -84,6 +88,9 @@ class QueryPlanner {
       }
     }
     TARN_RETURN_IF_ERROR(PinTables());
+    if (references_.size() == 1) {
+      references_.front().conditions = FindConditions(statements_.front().checked);
+    }
     return MakeStatement(0);
   }
 
@@ -120,7 +127,7 @@ class QueryPlanner {
                               .authorizer = deps_.authorizer,
                               .project = reference.project,
                               .folders = reference.folders};
-        TARN_ASSIGN_OR_RETURN(reference.node, FindResource(sql, scope, reference.written.name));
+        TARN_RETURN_IF_ERROR(FindNode(sql, scope, reference));
         if (reference.node.type != tree::NodeType::kDataset) {
           TARN_ASSIGN_OR_RETURN(reference.object, catalog::FindObject(sql, reference.node.rid));
           if (!reference.object) {
@@ -131,6 +138,25 @@ class QueryPlanner {
       }
       return Status::Ok();
     });
+  }
+
+  // The node of a name; when there is none, that of a table whose metadata the name asks for.
+  static Status FindNode(SqlTransaction& sql, const NameScope& scope, Reference& reference) {
+    Result<tree::Node> node = FindResource(sql, scope, reference.written.name);
+    const std::optional<MetadataName> split = SplitMetadataName(reference.written.name.back());
+    if (!node.ok() && node.status().code() == ErrorCode::kNotFound && split) {
+      std::vector<std::string> name = reference.written.name;
+      name.back() = split->table;
+      node = FindResource(sql, scope, name);
+      if (node.ok() && node->type != tree::NodeType::kTable) {
+        return Status::InvalidArgument(
+            fmt::format("{} is a {}: only tables have {}", fmt::join(name, "."),
+                        tree::NodeTypeName(node->type), reference.written.name.back()));
+      }
+      reference.part = split->part;
+    }
+    TARN_ASSIGN_OR_RETURN(reference.node, std::move(node));
+    return Status::Ok();
   }
 
   // What a view is made of: a target's internal table, or a statement of its own.
@@ -242,7 +268,10 @@ class QueryPlanner {
   // The temporary view of a reference; one for all references to the same state.
   Result<std::string> MakeRelation(size_t index) {
     const Reference& reference = references_[index];
-    const auto same = std::pair(reference.node.rid, FormatPointInTime(reference.point));
+    const auto same = std::pair(
+        reference.node.rid,
+        fmt::format("{}{}", FormatPointInTime(reference.point),
+                    reference.part ? "$" + std::to_string(static_cast<int>(*reference.part)) : ""));
     const auto [entry, inserted] = relations_.try_emplace(same);
     if (!inserted) {
       return entry->second;
@@ -273,14 +302,39 @@ class QueryPlanner {
     } else {
       TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
                             deps_.catalog.ReadTable(reference.object->metadata_location));
+      const Result<PointInTime> point = PointOnBranch(*metadata, reference.point, request_.branch);
+      if (!point.ok()) {
+        return point.status().WithContext(written);
+      }
+      if (reference.part) {
+        TARN_RETURN_IF_ERROR(MakePart(reference, name, metadata, *point));
+        return name;
+      }
       TARN_RETURN_IF_ERROR(MakeTableRelation(session_, deps_.catalog,
                                              {.name = name,
                                               .written = written,
                                               .metadata = metadata,
-                                              .point = reference.point,
-                                              .origin = reference.origin}));
+                                              .point = *point,
+                                              .origin = reference.origin,
+                                              .conditions = reference.conditions}));
     }
     return name;
+  }
+
+  // What a table knows of itself at a point in time.
+  Status MakePart(const Reference& reference, const std::string& name,
+                  const catalog::TableMetadataPtr& metadata, const PointInTime& point) {
+    const Result<const iceberg::Snapshot*> snapshot = PinSnapshot(*metadata, point, "");
+    if (!snapshot.ok()) {
+      return snapshot.status().WithContext(NameOf(reference));
+    }
+    const Status made = MakeMetadataRelation(session_, deps_.catalog,
+                                             {.name = name,
+                                              .part = *reference.part,
+                                              .metadata = metadata,
+                                              .snapshot = *snapshot,
+                                              .conditions = reference.conditions});
+    return made.ok() ? made : made.WithContext(NameOf(reference));
   }
 
   engine::Session& session_;
@@ -292,22 +346,42 @@ class QueryPlanner {
   std::map<std::pair<Rid, std::string>, std::string> relations_;  // Names of temporary views.
 };
 
+// What the watch, if there is one, says of a statement.
+Status StateOf(const std::unique_ptr<MemoryWatch::Watched>& watched) {
+  return watched == nullptr ? Status::Ok() : watched->status();
+}
+
 class SessionQuery final : public RunningQuery {
  public:
   SessionQuery(std::unique_ptr<engine::Session> session,
-               std::unique_ptr<engine::ArrowStream> stream)
-      : session_(std::move(session)), stream_(std::move(stream)) {}
+               std::unique_ptr<engine::ArrowStream> stream,
+               std::unique_ptr<MemoryWatch::Watched> watched)
+      : session_(std::move(session)), stream_(std::move(stream)), watched_(std::move(watched)) {}
 
   [[nodiscard]] const std::shared_ptr<arrow::Schema>& schema() const override {
     return stream_->schema();
   }
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return stream_->Next(); }
+  Result<std::shared_ptr<arrow::RecordBatch>> Next() override {
+    Result<std::shared_ptr<arrow::RecordBatch>> batch = stream_->Next();
+    TARN_RETURN_IF_ERROR(StateOf(watched_));
+    return batch;
+  }
   void Interrupt() override { session_->Interrupt(); }
 
  private:
   std::unique_ptr<engine::Session> session_;  // Outlives the stream.
   std::unique_ptr<engine::ArrowStream> stream_;
+  std::unique_ptr<MemoryWatch::Watched> watched_;
 };
+
+Result<std::unique_ptr<engine::ArrowStream>> Start(engine::Session& session,
+                                                   const QueryRequest& request,
+                                                   const access::Principal& principal,
+                                                   const QueryDeps& deps) {
+  TARN_ASSIGN_OR_RETURN(const std::string text,
+                        QueryPlanner(session, request, principal, deps).Plan());
+  return session.Query(text);
+}
 
 }  // namespace
 
@@ -323,11 +397,16 @@ Result<std::unique_ptr<RunningQuery>> RunStoppableSql(const QueryRequest& reques
                                                       const std::stop_token& stop) {
   TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::Session> session, deps.engine.OpenSession());
   const std::stop_callback interrupt(stop, [&session] { session->Interrupt(); });
-  TARN_ASSIGN_OR_RETURN(const std::string text,
-                        QueryPlanner(*session, request, principal, deps).Plan());
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(text));
-  return std::unique_ptr<RunningQuery>(
-      std::make_unique<SessionQuery>(std::move(session), std::move(stream)));
+  std::unique_ptr<MemoryWatch::Watched> watched;
+  if (deps.memory_watch != nullptr) {
+    watched = std::make_unique<MemoryWatch::Watched>(
+        *deps.memory_watch, [running = session.get()] { running->Interrupt(); });
+  }
+  Result<std::unique_ptr<engine::ArrowStream>> stream = Start(*session, request, principal, deps);
+  TARN_RETURN_IF_ERROR(StateOf(watched));
+  TARN_RETURN_IF_ERROR(stream.status());
+  return std::unique_ptr<RunningQuery>(std::make_unique<SessionQuery>(
+      std::move(session), std::move(stream).value(), std::move(watched)));
 }
 
 }  // namespace tarn::query

@@ -20,10 +20,12 @@
 
 namespace tarn::query {
 
+class MemoryWatch;
+
 struct QueryRequest {
   std::string sql;
   std::string project = "default";  // For names of one or two parts; FindProject.
-  std::string branch = "master";    // Of datasets.
+  std::string branch = "master";    // Of datasets; of tables a ref, "master" being main.
   std::string at{};                 // ParsePointInTime; a table's own AT clause goes before.
 };
 
@@ -33,6 +35,7 @@ struct QueryDeps {
   catalog::Catalog& catalog;
   dataset::DatasetStore& datasets;
   engine::Engine& engine;
+  MemoryWatch* memory_watch = nullptr;  // Null = the engine's own limit is the only one.
 };
 
 /// The rows of one statement, in batches. One owner thread, but for Interrupt.
@@ -48,7 +51,8 @@ class RunningQuery {
 };
 
 /// Starts the statement. Errors: kInvalidArgument for what the text gets wrong; kPermissionDenied;
-/// kNotFound for names; kUnimplemented for files that cannot be read; those of the store.
+/// kNotFound for names; kUnimplemented for files that cannot be read; kResourceExhausted when the
+/// watch stopped it; those of the store.
 Result<std::unique_ptr<RunningQuery>> RunSql(const QueryRequest& request,
                                              const access::Principal& principal,
                                              const QueryDeps& deps);

@@ -1,8 +1,11 @@
 #include "tarn/query/run_sql.h"
 
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "tarn/access/grant.h"
+#include "tarn/query/memory_watch.h"
 #include "tarn/query/query_fixture.h"
 
 namespace tarn::query {
@@ -185,6 +188,46 @@ TEST_F(RunSqlTest, RunningQueryKeepsItsSnapshot) {
   EXPECT_EQ(rows, 2);
 }
 
+TEST_F(RunSqlTest, ATableIsReadOnABranchThatItHasAndOnNoOther) {
+  std::optional<catalog::CatalogObject> table;
+  ASSERT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                          tree::FindChild(sql, project_, "shop_internal"));
+    TARN_ASSIGN_OR_RETURN(table, catalog::FindObject(sql, folder->rid, "orders_internal"));
+    return Status::Ok();
+  }));
+  ASSERT_OK_AND_ASSIGN(const catalog::LoadedTable loaded, catalog_->LoadTable(table->rid));
+  const int64_t old = loaded.metadata->CurrentSnapshot()->snapshot_id;
+  ASSERT_OK(
+      StatusOf(catalog_->CommitTables({{.table = *table,
+                                        .requirements = {},
+                                        .updates = {iceberg::table_update::SetSnapshotRef{
+                                            .name = "kept", .ref = {.snapshot_id = old}}}}})));
+  ASSERT_OK(Append(*orders_, {Insert(3, "c")}));
+  ASSERT_OK(Apply(*orders_));
+  const auto count = [&](const std::string& name, const std::string& branch,
+                         const std::string& at = "") {
+    return Rows({.sql = "SELECT count(DISTINCT id) AS n FROM " + name, .branch = branch, .at = at},
+                admin_);
+  };
+  const std::vector<json> two = {{{"n", 2}}};
+  const std::vector<json> three = {{{"n", 3}}};
+  for (const char* name : {"shop.orders", "shop_internal.orders_internal"}) {
+    EXPECT_THAT(count(name, "master"), IsOkAndHolds(three)) << name;
+    EXPECT_THAT(count(name, "main"), IsOkAndHolds(three)) << name;
+    EXPECT_THAT(count(name, "kept"), IsOkAndHolds(two)) << name;
+    EXPECT_THAT(count(name, "main", std::to_string(old)), IsOkAndHolds(two)) << name;
+    EXPECT_THAT(count(name, "kept", std::to_string(old)), IsOkAndHolds(two)) << name;
+    EXPECT_THAT(count(name, "nope"), FailsWith(ErrorCode::kNotFound, "branch nope")) << name;
+    EXPECT_THAT(count(name, "nope", std::to_string(old)), Fails(ErrorCode::kNotFound)) << name;
+    EXPECT_THAT(count(name, "kept", "2030-01-01T00:00:00Z"),
+                FailsWith(ErrorCode::kInvalidArgument, "branch kept"))
+        << name;
+  }
+  ASSERT_OK(MakeView("few", "SELECT id FROM orders", "duckdb", {"id"}));
+  EXPECT_THAT(count("shop.few", "nope"), FailsWith(ErrorCode::kNotFound, "branch nope"));
+}
+
 TEST_F(RunSqlTest, InterruptEndsALongQuery) {
   ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<RunningQuery> query,
@@ -196,6 +239,30 @@ TEST_F(RunSqlTest, InterruptEndsALongQuery) {
   }
   other.join();
   EXPECT_THAT(status, Fails(ErrorCode::kCancelled));
+}
+
+// The values of rows are no part of what the engine counts.
+TEST_F(RunSqlTest, AStatementThatMakesTheProcessTooLargeIsStopped) {
+  std::atomic<uint64_t> used{100};
+  MemoryWatch watch({.limit_bytes = 1000,
+                     .growth_bytes = 500,
+                     .interval = std::chrono::milliseconds(1),
+                     .used_bytes = [&used] { return used.load(); }});
+  QueryDeps watched = deps();
+  watched.memory_watch = &watch;
+  const QueryRequest endless{.sql = "SELECT a.range FROM range(1000000000) AS a, range(1000) AS b"};
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunningQuery> query, RunSql(endless, admin_, watched));
+  ASSERT_OK(StatusOf(query->Next()));
+  used = 2000;
+  Status status;
+  while (status.ok()) {
+    status = StatusOf(query->Next());
+  }
+  EXPECT_THAT(status, FailsWith(ErrorCode::kResourceExhausted, "the statement was stopped"));
+  // What is over already stops nobody.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<RunningQuery> next,
+                       RunSql({.sql = "SELECT 1"}, admin_, watched));
+  EXPECT_OK(StatusOf(next->Next()));
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 #include "tarn/engine/quoting.h"
 #include "tarn/lakehouse/header_columns.h"
 #include "tarn/lakehouse/internal_schema.h"
+#include "tarn/lakehouse/scan/snapshot_relation.h"
 #include "tarn/lakehouse/table_commit.h"
 #include "tarn/lakehouse/table_files.h"
 #include "tarn/lakehouse/view_sql.h"
-#include "tarn/query/snapshot_relation.h"
 
 namespace tarn::query {
 
@@ -156,9 +156,11 @@ class TargetView {
                                  const std::vector<iceberg::FileScanTask>& files,
                                  std::initializer_list<HeaderColumn> headers) {
     const std::string name = fmt::format("{}_{}", relation_.name, partition);
-    TARN_RETURN_IF_ERROR(MakeSnapshotRelation(
-        session_, catalog_.deps().warehouse,
-        {.name = name, .columns = ColumnsOf(schema_, headers), .files = files}));
+    TARN_RETURN_IF_ERROR(lakehouse::MakeSnapshotRelation(session_, catalog_.deps().warehouse,
+                                                         {.name = name,
+                                                          .metadata = relation_.metadata.get(),
+                                                          .columns = ColumnsOf(schema_, headers),
+                                                          .files = files}));
     return engine::QuoteName(name);
   }
 
@@ -172,18 +174,33 @@ class TargetView {
 Status MakePlainTable(engine::Session& session, catalog::Catalog& catalog,
                       const TableRelation& relation, const Snapshot* snapshot) {
   const TableMetadata& metadata = *relation.metadata;
-  std::vector<iceberg::FileScanTask> tasks;
-  if (snapshot != nullptr) {
-    TARN_ASSIGN_OR_RETURN(
-        tasks, iceberg::PlanScan(catalog.deps().warehouse, catalog.manifest_cache(), metadata,
-                                 snapshot->snapshot_id, iceberg::Expression::True(), {}));
-  }
-  return MakeSnapshotRelation(
+  const Schema& schema = SchemaAt(relation, snapshot);
+  TARN_ASSIGN_OR_RETURN(
+      const std::vector<iceberg::FileScanTask> tasks,
+      PlanFiles(catalog, metadata, snapshot, schema, FilterOf(relation.conditions, schema)));
+  return lakehouse::MakeSnapshotRelation(
       session, catalog.deps().warehouse,
-      {.name = relation.name, .columns = SchemaAt(relation, snapshot).fields, .files = tasks});
+      {.name = relation.name, .metadata = &metadata, .columns = schema.fields, .files = tasks});
 }
 
 }  // namespace
+
+Result<std::vector<iceberg::FileScanTask>> PlanFiles(catalog::Catalog& catalog,
+                                                     const TableMetadata& metadata,
+                                                     const Snapshot* snapshot, const Schema& schema,
+                                                     const iceberg::Expression& filter) {
+  if (snapshot == nullptr) {
+    return std::vector<iceberg::FileScanTask>();
+  }
+  // The filter is bound to the schema that the plan is made with: it must be the reader's.
+  const bool current =
+      snapshot == metadata.CurrentSnapshot() && &schema == &metadata.CurrentSchema();
+  const bool of_snapshot = &schema == &metadata.SchemaOf(*snapshot);
+  return iceberg::PlanScan(
+      catalog.deps().warehouse, catalog.manifest_cache(), metadata,
+      current ? std::optional<int64_t>() : std::optional<int64_t>(snapshot->snapshot_id),
+      current || of_snapshot ? filter : iceberg::Expression::True(), {});
+}
 
 Result<const Snapshot*> PinSnapshot(const TableMetadata& metadata, const PointInTime& point,
                                     std::string_view history_view) {
@@ -213,6 +230,30 @@ Result<const Snapshot*> PinSnapshot(const TableMetadata& metadata, const PointIn
     return snapshot;
   }
   return metadata.CurrentSnapshot();
+}
+
+Result<PointInTime> PointOnBranch(const TableMetadata& metadata, const PointInTime& point,
+                                  const std::string& branch) {
+  if (branch == iceberg::kMainBranch || branch == "master") {
+    return point;
+  }
+  const auto ref = metadata.refs.find(branch);
+  if (ref == metadata.refs.end()) {
+    return Status::NotFound(
+               fmt::format(
+                   "there is no branch {}: tables have main alone unless somebody made another",
+                   branch))
+        .WithReason("BranchNotFound");
+  }
+  if (std::holds_alternative<SnapshotId>(point)) {
+    return point;
+  }
+  if (!std::holds_alternative<Newest>(point)) {
+    return Status::InvalidArgument(
+        fmt::format("branch {} is read as it is now, found {}: give a snapshot id, or read main",
+                    branch, FormatPointInTime(point)));
+  }
+  return PointInTime(SnapshotId{ref->second.snapshot_id});
 }
 
 Status MakeTableRelation(engine::Session& session, catalog::Catalog& catalog,
