@@ -29,7 +29,8 @@ const std::vector<std::string> kCallers = {"nobody", "stranger", "Discoverer", "
 /// Routes that answer without a token.
 bool IsOpen(const std::string& route) {
   return route.ends_with("/healthz") || route.ends_with("/readyz") || route.ends_with("/metrics") ||
-         route.ends_with("/openapi.json") || route.find("/oauth2/") != std::string::npos;
+         route.ends_with("/openapi.json") || route.find("/oauth2/") != std::string::npos ||
+         route.ends_with("/oauth/tokens");
 }
 
 /// Bodies by route. "$name" stands for the value of a path parameter; routes without an entry are
@@ -119,6 +120,25 @@ const std::map<std::string, std::string> kBodies = {
     {"POST /compass/api/batch/trash/restore", R"(["$resourceRid"])"},
     {"POST /compass/api/folders", R"({"name":"new","parentId":"$folderRid"})"},
     {"POST /tarn/v1/users", R"({"name":"new"})"},
+    {"POST /iceberg/v1/{prefix}/namespaces", R"({"namespace":["new"]})"},
+    {"POST /iceberg/v1/{prefix}/namespaces/{namespace}/properties", R"({"updates":{"a":"b"}})"},
+    {"POST /iceberg/v1/{prefix}/namespaces/{namespace}/tables",
+     R"({"name":"new","schema":{"type":"struct","fields":[]}})"},
+    {"POST /iceberg/v1/{prefix}/namespaces/{namespace}/views",
+     R"({"name":"new view","schema":{"type":"struct","fields":[]},"properties":{},)"
+     R"("view-version":{"version-id":1,"timestamp-ms":1,"schema-id":0,"summary":{},)"
+     R"("default-namespace":[],"representations":[{"type":"sql","sql":"x","dialect":"d"}]}})"},
+    {"POST /iceberg/v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics",
+     R"({"report-type":"scan-report"})"},
+    {"POST /iceberg/v1/{prefix}/namespaces/{namespace}/register",
+     R"({"name":"registered","metadata-location":"none"})"},
+    {"POST /iceberg/v1/{prefix}/tables/rename",
+     R"({"source":{"namespace":["shop"],"name":"t"},)"
+     R"("destination":{"namespace":["shop"],"name":"u"}})"},
+    {"POST /iceberg/v1/{prefix}/views/rename",
+     R"({"source":{"namespace":["shop"],"name":"orders"},)"
+     R"("destination":{"namespace":["shop"],"name":"u"}})"},
+    {"POST /iceberg/v1/{prefix}/transactions/commit", R"({"table-changes":[]})"},
 };
 
 class RouterGoldenTest : public ControlFixture {

@@ -78,12 +78,13 @@ class FoundryFixture : public ::testing::Test {
     ASSERT_NE(rid_, "");
   }
 
-  /// Opening one costs more than a test; none of these tests keeps anything in it.
+  /// Opening one costs more than a test; none of these tests keeps anything in it. Never closed: an
+  /// engine must not outlive main.
   static engine::Engine& SharedEngine() {
-    static const std::unique_ptr<engine::Engine> kEngine = [] {
+    static engine::Engine* const kEngine = [] {
       Result<std::unique_ptr<engine::Engine>> opened = engine::Engine::Open({});
       TARN_CHECK(opened.ok());
-      return std::move(opened).value();
+      return std::move(opened).value().release();
     }();
     return *kEngine;
   }

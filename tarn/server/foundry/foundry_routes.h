@@ -20,6 +20,9 @@
 namespace tarn::engine {
 class Engine;
 }
+namespace tarn::query {
+class MemoryWatch;
+}
 
 namespace tarn::server::foundry {
 
@@ -35,7 +38,8 @@ struct FoundryDeps {
   const Clock& clock;
   catalog::Catalog& catalog;
   engine::Engine& engine;
-  std::shared_ptr<SqlQueries> queries{};  // Made by AddFoundryRoutes.
+  query::MemoryWatch* memory_watch = nullptr;  // Of statements; may be null.
+  std::shared_ptr<SqlQueries> queries{};       // Made by AddFoundryRoutes.
 };
 
 /// Adds all routes. Errors: those of Router::Add.

@@ -67,6 +67,13 @@ class SqlQueriesTest : public ::testing::Test {
     EXPECT_OK(id);
     return id.ok() ? *id : "";
   }
+  std::string StartAndFinish() {
+    std::string id = Start();
+    while (StateOf(id) == QueryState::kRunning) {
+      std::this_thread::yield();
+    }
+    return id;
+  }
   QueryState StateOf(const std::string& id) {
     const Result<QueryStatus> status = queries_.GetStatus("u", id);
     EXPECT_OK(status);
@@ -153,7 +160,8 @@ TEST_F(SqlQueriesTest, AStartThatFailsIsAnError) {
   const auto fail = [](const std::stop_token&) -> Result<std::unique_ptr<query::RunningQuery>> {
     return Status::InvalidArgument("no such word");
   };
-  EXPECT_THAT(queries_.Start("u", fail, query::ResultFormat::kCsv),
+  SqlQueries patient{{.patience = minutes(5)}, uuids_, clock_};
+  EXPECT_THAT(patient.Start("u", fail, query::ResultFormat::kCsv),
               Fails(ErrorCode::kInvalidArgument));
 }
 
@@ -172,16 +180,13 @@ TEST_F(SqlQueriesTest, AStartThatTakesLongIsCanceled) {
 }
 
 TEST_F(SqlQueriesTest, OldOnesAreForgotten) {
-  const std::string old = Start();
+  const std::string old = StartAndFinish();
   clock_.Advance(minutes(11));
-  const std::string fresh = Start();
+  const std::string fresh = StartAndFinish();
   EXPECT_THAT(queries_.GetStatus("u", old), Fails(ErrorCode::kNotFound));
   for (int i = 0; i < 4; ++i) {
     clock_.Advance(std::chrono::seconds(1));
-    const std::string id = Start();
-    while (StateOf(id) == QueryState::kRunning) {
-      std::this_thread::yield();
-    }
+    StartAndFinish();
   }
   EXPECT_THAT(queries_.GetStatus("u", fresh), Fails(ErrorCode::kNotFound));
 }

@@ -34,7 +34,8 @@ Status AsQueryError(const Status& status) {
 /// Starts on the first branch that all datasets of the statement have.
 QueryStarter StarterOf(const FoundryDeps& deps, const access::Principal& principal,
                        const std::string& sql, const std::vector<std::string>& branches) {
-  const query::QueryDeps query_deps{deps.authorizer, deps.catalog, deps.datasets, deps.engine};
+  const query::QueryDeps query_deps{deps.authorizer, deps.catalog, deps.datasets, deps.engine,
+                                    deps.memory_watch};
   return [query_deps, principal, sql,
           branches](const std::stop_token& stop) -> Result<std::unique_ptr<query::RunningQuery>> {
     Status last;

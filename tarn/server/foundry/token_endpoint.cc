@@ -6,8 +6,8 @@
 
 #include "tarn/access/audit.h"
 #include "tarn/access/token.h"
-#include "tarn/base/hash.h"
 #include "tarn/base/url.h"
+#include "tarn/server/client_credentials.h"
 #include "tarn/server/foundry/foundry_api.h"
 
 namespace tarn::server::foundry {
@@ -34,26 +34,6 @@ http::Response OAuthError(const RequestContext& context, int status, const char*
     response.headers.Set("WWW-Authenticate", "Basic realm=\"tarn\"");
   }
   return response;
-}
-
-/// The client's id and secret from the Basic field, else from the form.
-access::ClientSecret ClientOf(const RequestContext& context, const UrlQuery& form) {
-  access::ClientSecret client{.client_id = form.Find("client_id").value_or(""),
-                              .secret = form.Find("client_secret").value_or("")};
-  const auto field = context.http.headers.Find("Authorization");
-  constexpr std::string_view kBasic = "Basic ";
-  if (!field || field->size() <= kBasic.size() ||
-      !http::EqualsIgnoringCase(field->substr(0, kBasic.size()), kBasic)) {
-    return client;
-  }
-  const Result<std::string> pair = DecodeBase64(std::string(field->substr(kBasic.size())));
-  const size_t colon = pair.ok() ? pair->find(':') : std::string::npos;
-  if (colon == std::string::npos) {
-    return client;
-  }
-  const Result<std::string> id = DecodeUrl(pair->substr(0, colon));
-  const Result<std::string> secret = DecodeUrl(pair->substr(colon + 1));
-  return {.client_id = id.ok() ? *id : "", .secret = secret.ok() ? *secret : ""};
 }
 
 /// Errors: kInvalidArgument naming the scopes there are.
@@ -102,7 +82,7 @@ Result<http::Response> IssueToken(const FoundryDeps& deps, RequestContext& conte
   if (!scopes.ok()) {
     return OAuthError(context, 400, "invalid_scope", scopes.status().message());
   }
-  const access::ClientSecret client = ClientOf(context, form);
+  const access::ClientSecret client = ReadClientCredentials(context, form);
   access::Tokens tokens(deps.uuids, deps.clock);
   access::IssuedToken issued;
   const Status exchanged = deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {

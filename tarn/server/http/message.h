@@ -77,7 +77,7 @@ struct Request {
   Headers headers;
   std::unique_ptr<BodyReader> body;  // Never null.
   std::string peer;                  // "127.0.0.1:54321".
-  std::stop_token stop;  // Stop requested: the connection is being torn down, give up soon.
+  std::stop_token stop;  // Stop requested: the client or the server is leaving, give up soon.
 };
 
 /// Where a producer pushes a response body. One owner thread.

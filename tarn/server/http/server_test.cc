@@ -2,16 +2,16 @@
 // what a broken or slow client does.
 #include "tarn/server/http/server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <latch>
+#include <stop_token>
 #include <thread>
 
+#include "test/support/loopback.h"
 #include "test/support/matchers.h"
 
 namespace tarn::server::http {
@@ -22,31 +22,15 @@ using std::chrono::milliseconds;
 /// A client that sends and receives raw bytes.
 class RawClient {
  public:
-  explicit RawClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ =
-        ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
+  explicit RawClient(uint16_t port) : socket_(test::ConnectLoopback(port)) {}
   ~RawClient() { ::close(socket_); }
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 
-  [[nodiscard]] bool connected() const { return connected_; }
+  [[nodiscard]] bool connected() const { return socket_ >= 0; }
 
   /// False when the server closed the connection before all of it was taken.
-  bool Send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (count <= 0) {
-        return false;
-      }
-      bytes.remove_prefix(static_cast<size_t>(count));
-    }
-    return true;
-  }
+  bool Send(std::string_view bytes) { return test::SendAll(socket_, bytes); }
   void HalfClose() { ::shutdown(socket_, SHUT_WR); }
 
   /// Reads one piece; empty at the end of the stream or after `wait`.
@@ -96,7 +80,6 @@ class RawClient {
 
  private:
   int socket_;
-  bool connected_ = false;
 };
 
 std::string Get(std::string_view target, std::string_view fields = "") {
@@ -577,6 +560,39 @@ TEST(ServerTest, ProducerStopsWhenTheClientLeaves) {
     client.Exchange(Get("/"));
   }
   stopped.wait();
+}
+
+// A client that closes tells it with everything that it has sent before, further requests too.
+TEST(ServerTest, AHandlerIsToldThatItsClientHasLeft) {
+  for (const std::string& rest : {std::string(), Get("/next")}) {
+    std::latch stopped(1);
+    const auto server = Serve([&stopped](Request& request) {
+      if (request.target == "/next") {
+        return Text("never mind");
+      }
+      std::latch told(1);
+      const std::stop_callback callback(request.stop, [&told] { told.count_down(); });
+      told.wait();
+      stopped.count_down();
+      return Text("stopped");
+    });
+    {
+      RawClient client(server->port());
+      EXPECT_TRUE(client.Send(Get("/") + rest));
+    }
+    stopped.wait();
+  }
+}
+
+TEST(ServerTest, AHandlerIsNotStoppedWhileItsClientWaits) {
+  const auto server = Serve([](Request& request) {
+    // Longer than the server takes to look.
+    std::this_thread::sleep_for(milliseconds(600));
+    return Text(request.stop.stop_requested() ? "stopped" : "waited for");
+  });
+  RawClient client(server->port());
+  EXPECT_TRUE(client.Send(Get("/", "Connection: close\r\n")));
+  EXPECT_THAT(client.ReceiveAll(), testing::EndsWith("waited for"));
 }
 
 TEST(ServerTest, AClientThatDoesNotReadIsCut) {

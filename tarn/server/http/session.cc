@@ -4,8 +4,11 @@
 // is on the socket, and none of the connection's state needs a lock.
 #include "tarn/server/http/session.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -39,6 +42,8 @@ constexpr asio::use_awaitable_t<Executor> kAwait{};
 
 constexpr size_t kBodyBufferBytes = 128 << 10;  // While a body streams in.
 constexpr size_t kIdleBufferBytes = 8 << 10;    // Kept between requests.
+// While a handler runs: how often the client is looked for.
+constexpr std::chrono::milliseconds kPeerCheckInterval{250};
 
 /// The result of one socket operation that a worker waits for.
 class Transfer {
@@ -68,6 +73,11 @@ class Transfer {
 Status Malformed(std::string_view what) {
   return Status::InvalidArgument(fmt::format("read the request: {}", what))
       .WithReason("MalformedRequest");
+}
+
+Status OutOfMemory(std::string_view target) {
+  return {ErrorCode::kResourceExhausted,
+          fmt::format("{} needs more memory than the server may have", target)};
 }
 
 class BeastSession final : public Session,
@@ -129,6 +139,7 @@ class BeastSession final : public Session,
   Status CheckHead();
   Awaitable<std::optional<std::string>> ReadEagerBody();
   Awaitable<bool> Serve();
+  bool PeerHasLeft();
   Awaitable<bool> WriteResponse(const Response& response);
   Awaitable<void> Linger();
   Request TakeRequest();
@@ -363,14 +374,24 @@ Awaitable<bool> BeastSession::Serve() {
         Render(Status(ErrorCode::kUnavailable, "serve: too many requests are waiting")));
   }
   while (!outcome_) {
-    wake_.expires_at(std::chrono::steady_clock::time_point::max());
+    wake_.expires_after(kPeerCheckInterval);
     ErrorCondition ignored;
     co_await wake_.async_wait(asio::redirect_error(kAwait, ignored));
+    if (!outcome_ && PeerHasLeft()) {
+      stop_.request_stop();
+    }
   }
   if (outcome_->streamed) {
     co_return outcome_->keep_alive;
   }
   co_return co_await WriteResponse(outcome_->response);
+}
+
+/// Whether the client has closed its end. One that closes only its writing end looks the same: it
+/// still gets its answer, but from handlers that heed `Request::stop` the one that they gave up.
+bool BeastSession::PeerHasLeft() {
+  ::pollfd end{.fd = stream_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 /// Writes a whole answer. True where the connection may carry another request.
@@ -421,6 +442,8 @@ Awaitable<void> BeastSession::Linger() {
 Response BeastSession::HandleCatching(Request& request) {
   try {
     return core_.handler(request);
+  } catch (const std::bad_alloc&) {
+    return Render(OutOfMemory(request.target));
   } catch (const std::exception& exception) {
     return Render(Status::Internal(
         fmt::format("handle {} {}: {}", request.method, request.target, exception.what())));
@@ -456,6 +479,8 @@ BeastSession::Outcome BeastSession::StreamBody(Response response) {
   Status status;
   try {
     status = response.producer(sink);
+  } catch (const std::bad_alloc&) {
+    status = OutOfMemory(target_);
   } catch (const std::exception& exception) {
     status = Status::Internal(fmt::format("produce the answer: {}", exception.what()));
   } catch (...) {

@@ -38,9 +38,15 @@ Result<CatalogPath> ParseCatalogPath(std::string_view target) {
   CatalogPath path;
   // "", "iceberg", "v1", then the prefix or "namespaces".
   size_t at = 3;
-  if (parts.size() > at && parts[at] != "namespaces") {
+  const auto is_word = [](std::string_view part) {
+    return part == "namespaces" || part == "tables" || part == "views" || part == "transactions";
+  };
+  if (parts.size() > at && !is_word(parts[at])) {
     TARN_ASSIGN_OR_RETURN(path.prefix, DecodePart(parts[at]));
     ++at;
+  }
+  if (parts.size() > at && parts[at] != "namespaces") {
+    return path;
   }
   ++at;
   if (parts.size() > at) {

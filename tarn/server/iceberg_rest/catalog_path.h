@@ -19,7 +19,8 @@ struct CatalogPath {
   [[nodiscard]] catalog::Identifier identifier() const { return {levels, name}; }
 };
 
-/// Reads the raw target of a request, "/iceberg/v1[/prefix]/namespaces[/ns[/tables/name]]".
+/// Reads the raw target of a request, "/iceberg/v1[/prefix]/namespaces[/ns[/tables/name[/…]]]", or
+/// one of the routes without a namespace, "/iceberg/v1[/prefix]/tables/rename" and the like.
 ///
 /// Parts are decoded as form fields, since one client family writes blanks as '+'; levels of a
 /// namespace are separated by the character 0x1F. Errors: kInvalidArgument on broken escapes.

@@ -1,11 +1,12 @@
-// The Iceberg REST catalog below /iceberg/v1: configuration, namespaces, tables and views, for
-// clients that read.
+// The Iceberg REST catalog below /iceberg/v1: configuration, tokens, namespaces, tables, views and
+// commits over several tables.
 //
 // A warehouse is a project: the default one has its routes right below /iceberg/v1, others have
 // the project's RID as prefix. Namespaces are the folders of the project. What a caller may not
-// view does not exist for it.
+// view does not exist for it; what it may view but not change answers 403.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "tarn/access/authorizer.h"
@@ -15,8 +16,17 @@
 
 namespace tarn::server::iceberg_rest {
 
+/// What is done about a location outside of the warehouse that a client asks for.
+enum class ForeignLocations {
+  kRefuse,   // 400.
+  kReplace,  // The table or view gets one of the server's choice, as if none had been given.
+};
+
 struct IcebergOptions {
   std::string default_project = "default";  // query::FindProject.
+  /// How long answers are kept for replays; clients send keys where this is above 0.
+  std::chrono::minutes idempotency_lifetime{0};
+  ForeignLocations foreign_locations = ForeignLocations::kRefuse;
 };
 
 /// All outlive the router.

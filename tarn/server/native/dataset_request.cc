@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tarn/access/audit.h"
 #include "tarn/base/hash.h"
 #include "tarn/dataset/branching/branch_rules.h"
+#include "tarn/server/native/audited.h"
 #include "tarn/tree/permission.h"
 
 namespace tarn::server::native {
@@ -24,20 +24,6 @@ namespace {
 Status NoDataset(std::string_view rid) {
   return Status::NotFound(fmt::format("dataset {} does not exist", rid))
       .WithReason("DatasetNotFound", json{{"datasetRid", rid}}.dump());
-}
-
-access::AuditRecord AuditOf(NativeApi& api, const RequestContext& context,
-                            const std::string& resource, std::string_view action,
-                            access::AuditOutcome outcome) {
-  access::AuditRecord record;
-  record.time = api.clock().Now();
-  record.user_id = context.principal.user_id;
-  record.token_id = context.principal.token_id;
-  record.action = std::string(action);
-  record.resource = resource;
-  record.outcome = outcome;
-  record.details = json{{"requestId", context.request_id}}.dump();
-  return record;
 }
 
 }  // namespace
@@ -110,21 +96,23 @@ Status ChangeDataset(NativeApi& api, const RequestContext& context, const Datase
   const Status status = api.database().Write([&](SqlTransaction& sql) -> Status {
     TARN_RETURN_IF_ERROR(RequireDataset(api, sql, context, rid, role));
     TARN_RETURN_IF_ERROR(change(sql));
-    return access::AppendAudit(
-        sql, AuditOf(api, context, rid.ToString(), action, access::AuditOutcome::kDone));
+    return access::AppendAudit(sql,
+                               AuditOf(api, context, {.action = action, .resource = rid.ToString()},
+                                       access::AuditOutcome::kDone));
   });
   if (status.code() == ErrorCode::kPermissionDenied) {
     TARN_RETURN_IF_ERROR(access::AppendAudit(
-        api.database(),
-        AuditOf(api, context, rid.ToString(), action, access::AuditOutcome::kDenied)));
+        api.database(), AuditOf(api, context, {.action = action, .resource = rid.ToString()},
+                                access::AuditOutcome::kDenied)));
   }
   return status;
 }
 
 Status AuditDataset(NativeApi& api, const RequestContext& context, const std::string& resource,
                     std::string_view action) {
-  return access::AppendAudit(api.database(),
-                             AuditOf(api, context, resource, action, access::AuditOutcome::kDone));
+  return access::AppendAudit(
+      api.database(),
+      AuditOf(api, context, {.action = action, .resource = resource}, access::AuditOutcome::kDone));
 }
 
 json RidOrNull(const std::optional<TransactionRid>& rid) {

@@ -21,6 +21,7 @@ std::span<const NativeRoute> DatasetBranchRoutes();
 std::span<const NativeRoute> DatasetImportRoutes();
 std::span<const NativeRoute> DatasetViewRoutes();
 std::span<const NativeRoute> DatasetRetentionRoutes();
+std::span<const NativeRoute> DatasetSchemaRoutes();
 
 /// The dataset of the path, on which the caller has `role`. Errors: DatasetNotFound, also where
 /// the caller may not know of it; kPermissionDenied.

@@ -179,7 +179,7 @@ std::span<const NativeRoute> DatasetRoutes() {
     std::vector<NativeRoute> routes(std::begin(kRoutes), std::end(kRoutes));
     for (const std::span<const NativeRoute> more :
          {DatasetBranchRoutes(), DatasetImportRoutes(), DatasetViewRoutes(),
-          DatasetRetentionRoutes()}) {
+          DatasetRetentionRoutes(), DatasetSchemaRoutes()}) {
       routes.insert(routes.end(), more.begin(), more.end());
     }
     return routes;

@@ -25,15 +25,7 @@ constexpr NativeRoute Later(const char* method, const char* pattern, access::Sco
 }
 
 constexpr NativeRoute kRoutes[] = {
-    Later("POST", "/datasets/{rid}:inferSchema", access::Scope::kDatasetsRead),
     Later("POST", "/landing:replayRejected", access::Scope::kPipelinesWrite),
-    Later("POST", "/tasks/{task}:reload", access::Scope::kPipelinesWrite),
-    Later("POST", "/tasks/{task}:preview", access::Scope::kPipelinesRead),
-    Later("GET", "/tables/{name}/doctor", access::Scope::kIcebergRead),
-    Later("GET", "/tables/{name}/trace", access::Scope::kIcebergRead),
-    Later("POST", "/tables/{name}:compact", access::Scope::kIcebergWrite),
-    Later("POST", "/tables/{name}:expire", access::Scope::kIcebergWrite),
-    Later("POST", "/tables/{name}:orphans", access::Scope::kIcebergWrite),
 };
 
 }  // namespace

@@ -44,12 +44,14 @@ struct NativeRoute {
   const char* request = "";  // Media type of the body; empty = none.
   const char* answer = "application/json";
   RouteEffect effect = RouteEffect::kByMethod;
+  const char* audit = "";  // Action that CallAudited records; empty = the handler's business.
 };
 
 // One table per handler file.
 std::span<const NativeRoute> SqlRoutes();
 std::span<const NativeRoute> ResourceRoutes();
 std::span<const NativeRoute> TableRoutes();
+std::span<const NativeRoute> TableMaintenanceRoutes();
 std::span<const NativeRoute> ViewRoutes();
 std::span<const NativeRoute> AccessRoutes();
 std::span<const NativeRoute> PipelineRoutes();

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/query/resource_name.h"
+#include "tarn/server/native/audited.h"
 #include "tarn/server/native/native_api.h"
 #include "tarn/tree/permission.h"
 
@@ -81,18 +82,22 @@ Status AddNativeRoutes(Router& router, const NativeDeps& deps) {
   const auto api = std::make_shared<NativeApi>(deps);
   std::vector<NativeRoute> all;
   for (const std::span<const NativeRoute> routes :
-       {SqlRoutes(), ResourceRoutes(), TableRoutes(), ViewRoutes(), AccessRoutes(),
-        PipelineRoutes(), TaskRoutes(), LandingRoutes(), DatasetRoutes(), LaterRoutes()}) {
+       {SqlRoutes(), ResourceRoutes(), TableRoutes(), TableMaintenanceRoutes(), ViewRoutes(),
+        AccessRoutes(), PipelineRoutes(), TaskRoutes(), LandingRoutes(), DatasetRoutes(),
+        LaterRoutes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   for (const NativeRoute& route : all) {
-    TARN_RETURN_IF_ERROR(
-        router.Add({.method = route.method,
-                    .pattern = std::string("/tarn/v1") + route.pattern,
-                    .scopes = {route.scope},
-                    .handler = [api, handler = route.handler](
-                                   RequestContext& context) { return handler(*api, context); },
-                    .effect = route.effect}));
+    TARN_RETURN_IF_ERROR(router.Add({.method = route.method,
+                                     .pattern = std::string("/tarn/v1") + route.pattern,
+                                     .scopes = {route.scope},
+                                     .handler =
+                                         [api, route](RequestContext& context) {
+                                           return *route.audit == 0
+                                                      ? route.handler(*api, context)
+                                                      : CallAudited(*api, context, route);
+                                         },
+                                     .effect = route.effect}));
   }
   const json description = DescribeRoutes(all);
   return router.Add({.method = "GET",

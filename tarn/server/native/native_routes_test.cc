@@ -3,6 +3,8 @@
 #include <arrow/io/memory.h>
 #include <arrow/ipc/reader.h>
 
+#include "tarn/access/audit.h"
+#include "tarn/metastore/migrations.h"
 #include "tarn/server/control_fixture.h"
 
 namespace tarn::server::native {
@@ -196,7 +198,7 @@ TEST_F(NativeRoutesTest, DatasetsAreComparedAndBranchesMoved) {
 }
 
 TEST_F(NativeRoutesTest, WhatThisVersionLacksSaysSo) {
-  const http::Response response = Call("POST", "/tarn/v1/tables/shop.x:compact", "{}");
+  const http::Response response = Call("POST", "/tarn/v1/landing:replayRejected", "{}");
   EXPECT_EQ(response.status, 501);
   EXPECT_THAT(response.body, HasSubstr("not available in this version"));
 }
@@ -220,9 +222,9 @@ TEST_F(NativeRoutesTest, PipelinesAreAppliedListedAndDeleted) {
   EXPECT_EQ(Call("GET", "/tarn/v1/pipelines/shop:export").body, kPipeline);
   const json status = CallJson("GET", "/tarn/v1/status");
   ASSERT_EQ(status["tasks"].size(), 2U) << status;
-  for (const char* key :
-       {"task", "kind", "state", "rows_in", "rows_out", "rejected", "filtered", "unapplied",
-        "lag_rows", "lag_seconds", "data_updated_to", "last_error"}) {
+  for (const char* key : {"task", "kind", "state", "rows_in", "rows_out", "rejected", "filtered",
+                          "unapplied", "lag_rows", "lag_bytes", "lag_seconds", "rows_per_second",
+                          "data_updated_to", "last_error"}) {
     EXPECT_TRUE(status["tasks"][0].contains(key)) << key;
   }
   EXPECT_EQ(CallJson("GET", "/tarn/v1/tasks/shop.things").value("kind", ""), "transform");
@@ -246,6 +248,71 @@ TEST_F(NativeRoutesTest, PipelinesAreAppliedListedAndDeleted) {
   ASSERT_OK(Grant("", user, access::Role::kEditor));
   EXPECT_EQ(Call("DELETE", "/tarn/v1/pipelines/shop").status, 204);
   EXPECT_EQ(Call("GET", "/tarn/v1/pipelines/shop").status, 404);
+}
+
+// "action resource outcome" of what the log has beyond the first `skipped` records.
+std::vector<std::string> AuditOf(metastore::Database& database, size_t skipped) {
+  std::vector<std::string> events;
+  EXPECT_OK(database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    events.clear();
+    TARN_ASSIGN_OR_RETURN(const std::vector<access::AuditRecord> records,
+                          access::ListAudit(sql, 0, 1000));
+    for (size_t i = skipped; i < records.size(); ++i) {
+      static constexpr const char* kOutcomes[] = {"done", "denied", "failed"};
+      events.push_back(records[i].action + " " + records[i].resource + " " +
+                       kOutcomes[static_cast<size_t>(records[i].outcome)]);
+    }
+    return Status::Ok();
+  }));
+  return events;
+}
+
+TEST_F(NativeRoutesTest, ChangesOfUsersAndTokensAreAudited) {
+  const size_t before = AuditOf(*database_, 0).size();
+  const json vera = CallJson("POST", "/tarn/v1/users", R"({"name": "vera"})");
+  const json robot = CallJson("POST", "/tarn/v1/users", R"({"name": "robot", "kind": "service"})");
+  const std::string robot_id = robot.value("id", "");
+  EXPECT_EQ(Call("POST", "/tarn/v1/users/" + robot_id + ":renewSecret").status, 200);
+  EXPECT_EQ(Call("POST", "/tarn/v1/users", R"({"name": "vera"})").status, 409);
+  const json token = CallJson("POST", "/tarn/v1/tokens", R"({"user": "vera"})");
+  const std::string token_id = token.value("id", "");
+  token_ = token.value("token", "");
+  EXPECT_EQ(Call("POST", "/tarn/v1/users", R"({"name": "eve"})").status, 403);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tokens", R"({"user": "admin"})").status, 403);
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/tokens/" + token_id).status, 204);
+  EXPECT_THAT(AuditOf(*database_, before),
+              ::testing::ElementsAre(
+                  "user.create " + vera.value("id", "") + " done",
+                  "user.create " + robot_id + " done", "user.renewSecret " + robot_id + " done",
+                  "token.create " + token_id + " done", "user.create eve denied",
+                  "token.create admin denied", "token.revoke " + token_id + " done"));
+}
+
+TEST_F(NativeRoutesTest, ChangesOfPipelinesAndTasksAreAudited) {
+  ASSERT_OK(database_->Migrate(metastore::Migrations()));  // Tasks have leases.
+  const size_t before = AuditOf(*database_, 0).size();
+  ASSERT_EQ(Call("POST", "/tarn/v1/pipelines", kPipeline).status, 200);
+  EXPECT_EQ(Call("POST", "/tarn/v1/pipelines:validate", kPipeline).status, 200);
+  EXPECT_EQ(Call("POST", "/tarn/v1/pipelines", "pipeline: [x]").status, 400);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tasks/shop.events:stop", "{}").status, 200);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tasks/shop.none:stop", "{}").status, 404);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tasks/shop.things:recreate", "{}").status, 200);
+  const std::string reload = "/tarn/v1/tasks/shop.things:reload";
+  EXPECT_EQ(Call("POST", reload, R"({"type": "all"})").status, 400);
+  EXPECT_EQ(Call("POST", reload, R"({"from": "x"})").status, 501);
+  EXPECT_EQ(Call("POST", "/tarn/v1/tasks/shop.events:reload", "{}").status, 400);
+  EXPECT_EQ(Call("POST", reload, "{}").status, 200);
+  EXPECT_EQ(Call("POST", "/tarn/v1/pipelines/shop:stop", "{}").status, 200);
+  const access::Principal user = BecomeUser("eve");
+  ASSERT_OK(Grant("", user, access::Role::kViewer));
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/pipelines/shop").status, 403);
+  token_.clear();
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/pipelines/shop").status, 204);
+  EXPECT_THAT(AuditOf(*database_, before),
+              ::testing::ElementsAre("pipeline.apply shop done", "task.stop shop.events done",
+                                     "task.recreate shop.things done",
+                                     "task.reload shop.things done", "pipeline.stop shop done",
+                                     "pipeline.delete shop denied", "pipeline.delete shop done"));
 }
 
 TEST_F(NativeRoutesTest, DescriptionListsExactlyWhatIsServed) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/query/result_format.h"
+#include "tarn/query/run_change.h"
+#include "tarn/query/stoppable_sql.h"
 #include "tarn/server/native/native_api.h"
 
 namespace tarn::server::native {
@@ -54,8 +56,9 @@ Result<query::QueryRequest> ReadRequest(RequestContext& context) {
 Result<http::Response> RunQuery(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const ResultFormat format, FormatOf(context.http.headers));
   TARN_ASSIGN_OR_RETURN(const query::QueryRequest request, ReadRequest(context));
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<query::RunningQuery> started,
-                        query::RunSql(request, context.principal, api.deps.query));
+  TARN_ASSIGN_OR_RETURN(
+      std::unique_ptr<query::RunningQuery> started,
+      query::RunStoppableSql(request, context.principal, api.deps.query, context.http.stop));
   const std::shared_ptr<query::RunningQuery> query = std::move(started);
   http::Response response;
   response.headers.Set("Content-Type", std::string(query::MediaTypeOf(format)));
@@ -67,7 +70,22 @@ Result<http::Response> RunQuery(NativeApi& api, RequestContext& context) {
   return response;
 }
 
+Result<http::Response> ChangeRows(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const query::QueryRequest request, ReadRequest(context));
+  TARN_ASSIGN_OR_RETURN(const query::ChangeResult result,
+                        query::RunChange(request, context.principal, api.deps.query));
+  return JsonResponse({{"changedRows", result.changed_rows},
+                       {"snapshotId", result.snapshot_id ? json(*result.snapshot_id) : json()}});
+}
+
 constexpr NativeRoute kRoutes[] = {
+    {.method = "POST",
+     .pattern = "/sql:change",
+     .scope = access::Scope::kIcebergWrite,
+     .handler = &ChangeRows,
+     .summary = "Runs one DELETE, UPDATE, INSERT or MERGE on an Iceberg table of no pipeline, or "
+                "makes one by CREATE TABLE AS: {query, project?}.",
+     .request = "application/json"},
     {.method = "POST",
      .pattern = "/sql",
      .scope = access::Scope::kSqlQueriesExecute,

@@ -1,6 +1,4 @@
 // GET /tarn/v1/tables…: what the catalog knows of Iceberg tables.
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,7 +6,7 @@
 #include "tarn/iceberg/scan.h"
 #include "tarn/iceberg/schema.h"
 #include "tarn/query/resource_name.h"
-#include "tarn/server/native/native_api.h"
+#include "tarn/server/native/table_request.h"
 #include "tarn/tree/permission.h"
 
 namespace tarn::server::native {
@@ -42,62 +40,6 @@ json TableToJson(const std::string& name, const CatalogObject& object,
                 {"snapshotId", snapshot == nullptr ? json() : json(snapshot->snapshot_id)},
                 {"updatedTime", TimeText(metadata.last_updated_ms)}};
   return table;
-}
-
-// "/Space/project/folder/name" as "project.folder.name".
-std::string DottedName(std::string_view path) {
-  path.remove_prefix(std::min(path.find('/', 1), path.size() - 1) + 1);
-  std::string name(path);
-  std::ranges::replace(name, '/', '.');
-  return name;
-}
-
-struct FoundTable {
-  std::string name;  // Dotted, with its project.
-  CatalogObject object;
-};
-
-// What a view shows; so that `table show` of a view says where to look.
-Status IsAView(NativeApi& api, const FoundTable& found) {
-  TARN_ASSIGN_OR_RETURN(const catalog::ViewMetadataPtr view,
-                        api.deps.query.catalog.ReadView(found.object.metadata_location));
-  const auto schema = view->properties.find("tarn.internal-schema");
-  const auto table = view->properties.find("tarn.internal-table");
-  if (schema == view->properties.end() || table == view->properties.end()) {
-    return Status::InvalidArgument(found.name + " is a view");
-  }
-  return Status::InvalidArgument(
-      fmt::format("{} is a view; its table is {}.{}", found.name, schema->second, table->second));
-}
-
-Result<FoundTable> FindTable(NativeApi& api, const RequestContext& context) {
-  const std::string& name = context.Path("name");
-  const std::string project = context.query.Find("project").value_or("default");
-  FoundTable found;
-  TARN_RETURN_IF_ERROR(api.database().Read([&](SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(const tree::Node place, query::FindProject(sql, project));
-    TARN_ASSIGN_OR_RETURN(const tree::Node node,
-                          query::FindResource(sql,
-                                              {.principal = context.principal,
-                                               .authorizer = api.deps.query.authorizer,
-                                               .project = place.rid,
-                                               .needed = access::Scope::kIcebergRead},
-                                              NameParts(name)));
-    TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located, tree::LocateNode(sql, node.rid));
-    found.name = DottedName(located.path);
-    TARN_ASSIGN_OR_RETURN(const std::optional<CatalogObject> object,
-                          catalog::FindObject(sql, node.rid));
-    if (!object) {
-      return Status::InvalidArgument(
-          fmt::format("{} is a {}, not a table", name, tree::NodeTypeName(node.type)));
-    }
-    found.object = *object;
-    return Status::Ok();
-  }));
-  if (found.object.kind == catalog::ObjectKind::kView) {
-    return IsAView(api, found);
-  }
-  return found;
 }
 
 // All tables below a folder that the caller may view.
@@ -149,7 +91,7 @@ Result<http::Response> ListTables(NativeApi& api, RequestContext& context) {
 }
 
 Result<http::Response> GetTable(NativeApi& api, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context));
+  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kViewer));
   TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
                         api.deps.query.catalog.ReadTable(table.object.metadata_location));
   json columns = json::array();
@@ -176,7 +118,7 @@ Result<http::Response> GetTable(NativeApi& api, RequestContext& context) {
 }
 
 Result<http::Response> ListSnapshots(NativeApi& api, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context));
+  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kViewer));
   TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
                         api.deps.query.catalog.ReadTable(table.object.metadata_location));
   json data = json::array();
@@ -208,7 +150,7 @@ std::string_view ContentName(iceberg::DataFileContent content) {
 }
 
 Result<http::Response> ListFiles(NativeApi& api, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context));
+  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kViewer));
   catalog::Catalog& catalog = api.deps.query.catalog;
   TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
                         catalog.ReadTable(table.object.metadata_location));
@@ -234,7 +176,7 @@ Result<http::Response> ListFiles(NativeApi& api, RequestContext& context) {
 }
 
 Result<http::Response> ListHistory(NativeApi& api, RequestContext& context) {
-  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context));
+  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kViewer));
   TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
                         api.deps.query.catalog.ReadTable(table.object.metadata_location));
   json data = json::array();

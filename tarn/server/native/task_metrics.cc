@@ -63,8 +63,19 @@ void AddTask(const TaskStatus& task, Timestamp now, std::vector<MetricSample>& s
   add.Add("rows_filtered_total", "Rows left out by filters.", count(task.totals.filtered));
   add.Add("unapplied_rows", "Changes that views still merge while reading.", count(task.unapplied));
   add.Add("lag_rows", "Rows that wait for the task.", count(task.lag_rows));
+  add.Add("lag_bytes", "Bytes that wait for the task.", count(task.lag_bytes));
   add.Add("lag_seconds", "Since when rows wait for the task; 0 when none does.",
           task.LagSeconds(now));
+  add.Add("rows_per_second", "Rows that the task has read, over the last seconds.",
+          task.rows_per_second);
+  for (const task::TaskPartition& one : task.partitions) {
+    const Labels where = {{"topic", one.topic}, {"partition", std::to_string(one.partition)}};
+    add.Add("partition_lag_rows", "Messages that wait, of the partitions furthest behind.",
+            count(one.lag_rows), where);
+    add.Add("partition_lag_seconds", "Since the newest message read; 0 when none waits.",
+            one.LagSeconds(now), where);
+    add.Add("partition_next_offset", "Offset that is read next.", count(one.next_offset), where);
+  }
   for (const TaskState state : kStates) {
     add.Add("state", "1 for the state that the task is in.", task.state == state ? 1 : 0,
             {{"state", std::string(task::TaskStateName(state))}});

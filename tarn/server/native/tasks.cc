@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/query/resource_name.h"
+#include "tarn/server/native/dataset_request.h"
 #include "tarn/server/native/native_api.h"
+#include "tarn/server/native/row_response.h"
 #include "tarn/server/native/task_json.h"
 #include "tarn/tree/permission.h"
 
@@ -35,6 +37,13 @@ Result<TaskName> TaskNameOf(const RequestContext& context) {
   return TaskName{.pipeline = text.substr(0, dot), .task = text.substr(dot + 1)};
 }
 
+// Printable ASCII on one line, cut: what a header field can hold.
+std::string HeaderText(std::string_view text) {
+  std::string out(text.substr(0, 500));
+  std::ranges::replace_if(out, [](char c) { return c < ' ' || c > '~'; }, '?');
+  return out;
+}
+
 Result<TaskStatus> FindTask(NativeApi& api, const RequestContext& context, access::Role role) {
   TARN_ASSIGN_OR_RETURN(const TaskName name, TaskNameOf(context));
   TARN_RETURN_IF_ERROR(FindPipeline(api, context, name.pipeline, role));
@@ -52,6 +61,24 @@ Result<TaskStatus> FindTask(NativeApi& api, const RequestContext& context, acces
 Result<http::Response> GetTask(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kViewer));
   return JsonResponse(TaskToJson(task, api.clock().Now()));
+}
+
+Result<http::Response> PreviewTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kViewer));
+  if (task.kind != task::TaskKind::kTransform) {
+    return Status::InvalidArgument(
+        fmt::format("{} is a {} task: only transform tasks have a preview; see landing:sample",
+                    task.full_name(), task::TaskKindName(task.kind)));
+  }
+  TARN_ASSIGN_OR_RETURN(const int64_t rows, RowsAsked(context, "limit"));
+  TARN_ASSIGN_OR_RETURN(task::MappedRows mapped,
+                        api.deps.control.PreviewTask(task.pipeline, task.task, rows));
+  TARN_ASSIGN_OR_RETURN(http::Response response, RowsResponse(context, std::move(mapped.rows)));
+  if (mapped.rejected > 0) {
+    response.headers.Set("Tarn-Rejected", std::to_string(mapped.rejected));
+    response.headers.Set("Tarn-First-Rejection", HeaderText(mapped.first_rejection));
+  }
+  return response;
 }
 
 Result<http::Response> StartTask(NativeApi& api, RequestContext& context) {
@@ -79,6 +106,26 @@ Result<http::Response> ApplyTask(NativeApi& api, RequestContext& context) {
                                                task.full_name(), task::TaskKindName(task.kind)));
   }
   TARN_RETURN_IF_ERROR(api.deps.control.ApplyTask(task.pipeline, task.task));
+  return GetTask(api, context);
+}
+
+Result<http::Response> ReloadTask(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const TaskStatus task, FindTask(api, context, access::Role::kEditor));
+  if (task.kind != task::TaskKind::kTransform) {
+    return Status::InvalidArgument(fmt::format("{} is a {} task: only transform tasks reload",
+                                               task.full_name(), task::TaskKindName(task.kind)));
+  }
+  TARN_ASSIGN_OR_RETURN(const json body, OptionalBody(context));
+  for (const char* end : {"from", "to"}) {
+    if (body.contains(end)) {
+      return Status::Unimplemented(fmt::format(
+          "{}: a reload of some landing transactions is not available in this version: leave it "
+          "out",
+          end));
+    }
+  }
+  TARN_ASSIGN_OR_RETURN(const std::string type, TextMember(body, "type"));
+  TARN_RETURN_IF_ERROR(api.deps.control.ReloadTask(task.pipeline, task.task, type));
   return GetTask(api, context);
 }
 
@@ -150,36 +197,59 @@ constexpr NativeRoute kRoutes[] = {
      .handler = &GetTask,
      .summary = "State and numbers of the task PIPELINE.TASK."},
     {.method = "POST",
+     .pattern = "/tasks/{task}:preview",
+     .scope = access::Scope::kPipelinesRead,
+     .handler = &PreviewTask,
+     .summary = "The first landed rows as the mapping of a transform task makes them, as "
+                "application/json (an array of objects) or text/csv. Rows that it rejects are "
+                "counted in Tarn-Rejected, the first reason is in Tarn-First-Rejection.",
+     .query = "limit",
+     .effect = RouteEffect::kReadOnly},
+    {.method = "POST",
      .pattern = "/tasks/{task}:start",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &StartTask,
-     .summary = "Starts one task; the others of its pipeline stay as they are."},
+     .summary = "Starts one task; the others of its pipeline stay as they are.",
+     .audit = "task.start"},
     {.method = "POST",
      .pattern = "/tasks/{task}:stop",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &StopTask,
-     .summary = "Stops one task at its next commit and waits for it."},
+     .summary = "Stops one task at its next commit and waits for it.",
+     .audit = "task.stop"},
     {.method = "POST",
      .pattern = "/tasks/{task}:prepare",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &PrepareTask,
-     .summary = "Makes the datasets of the task's pipeline, checks its tables and mappings."},
+     .summary = "Makes the datasets of the task's pipeline, checks its tables and mappings.",
+     .audit = "task.prepare"},
     {.method = "POST",
      .pattern = "/tasks/{task}:apply",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &ApplyTask,
-     .summary = "Applies the unapplied changes of a transform task now."},
+     .summary = "Applies the unapplied changes of a transform task now.",
+     .audit = "task.apply"},
+    {.method = "POST",
+     .pattern = "/tasks/{task}:reload",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &ReloadTask,
+     .summary = "Makes the table of a transform task equal to what has landed, in one commit: "
+                "{type?}: compare_and_apply, compare_and_apply_without_deletes or drop_and_create.",
+     .request = "application/json",
+     .audit = "task.reload"},
     {.method = "POST",
      .pattern = "/tasks/{task}:recreate",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &RecreateTask,
      .summary = "Drops the table and views of a transform task: it makes them again from all that "
-                "has landed."},
+                "has landed.",
+     .audit = "task.recreate"},
     {.method = "POST",
      .pattern = "/tasks/{task}:runOnce",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &RunTaskOnce,
-     .summary = "Runs the pipeline of the task once and waits for it."},
+     .summary = "Runs the pipeline of the task once and waits for it.",
+     .audit = "task.run"},
 };
 
 }  // namespace
@@ -193,6 +263,17 @@ json TimeToJson(const std::optional<Timestamp>& time) {
 }  // namespace
 
 json TaskToJson(const TaskStatus& task, Timestamp now) {
+  json partitions = json::array();
+  for (const task::TaskPartition& one : task.partitions) {
+    partitions.push_back({{"topic", one.topic},
+                          {"partition", one.partition},
+                          {"next_offset", one.next_offset},
+                          {"end_offset", one.end_offset},
+                          {"lag_rows", one.lag_rows},
+                          {"lag_seconds", one.LagSeconds(now)},
+                          {"data_updated_to", TimeToJson(one.newest)},
+                          {"error", one.error.empty() ? json() : json(one.error)}});
+  }
   json warnings = json::array();
   for (const task::TaskWarning& warning : task.warnings) {
     warnings.push_back(
@@ -207,7 +288,10 @@ json TaskToJson(const TaskStatus& task, Timestamp now) {
           {"filtered", task.totals.filtered},
           {"unapplied", task.unapplied},
           {"lag_rows", task.lag_rows},
+          {"lag_bytes", task.lag_bytes},
           {"lag_seconds", task.LagSeconds(now)},
+          {"rows_per_second", task.rows_per_second},
+          {"partitions", std::move(partitions)},
           {"data_updated_to", TimeToJson(task.data_updated_to)},
           {"last_commit", TimeToJson(task.last_commit)},
           {"last_apply", TimeToJson(task.last_apply)},

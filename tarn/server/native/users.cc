@@ -5,6 +5,7 @@
 #include "tarn/access/directory.h"
 #include "tarn/access/token.h"
 #include "tarn/base/quantity.h"
+#include "tarn/server/native/audited.h"
 #include "tarn/server/native/native_api.h"
 
 namespace tarn::server::native {
@@ -44,7 +45,8 @@ Result<http::Response> CreateUser(NativeApi& api, RequestContext& context) {
   access::Directory directory(api.uuids(), api.clock());
   access::Tokens tokens(api.uuids(), api.clock());
   json answer;
-  TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
+  const AuditedAction action{.action = "user.create", .resource = name};
+  const auto create = [&](SqlTransaction& sql) -> Result<std::string> {
     TARN_RETURN_IF_ERROR(RequireAdmin(api, sql, context));
     TARN_ASSIGN_OR_RETURN(
         const User user,
@@ -57,21 +59,24 @@ Result<http::Response> CreateUser(NativeApi& api, RequestContext& context) {
                             tokens.RenewClientSecret(sql, user.id));
       answer["clientSecret"] = client.secret;
     }
-    return Status::Ok();
-  }));
+    return user.id;
+  };
+  TARN_RETURN_IF_ERROR(WriteAudited(api, context, action, create));
   return JsonResponse(answer);
 }
 
 Result<http::Response> RenewSecret(NativeApi& api, RequestContext& context) {
   access::Tokens tokens(api.uuids(), api.clock());
   json answer;
-  TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
+  const AuditedAction action{.action = "user.renewSecret", .resource = context.Path("id")};
+  const auto renew = [&](SqlTransaction& sql) -> Result<std::string> {
     TARN_RETURN_IF_ERROR(RequireAdmin(api, sql, context));
     TARN_ASSIGN_OR_RETURN(const access::ClientSecret client,
-                          tokens.RenewClientSecret(sql, context.Path("id")));
+                          tokens.RenewClientSecret(sql, action.resource));
     answer = {{"id", client.client_id}, {"clientSecret", client.secret}};
-    return Status::Ok();
-  }));
+    return client.client_id;
+  };
+  TARN_RETURN_IF_ERROR(WriteAudited(api, context, action, renew));
   return JsonResponse(answer);
 }
 
@@ -131,11 +136,12 @@ Result<http::Response> CreateToken(NativeApi& api, RequestContext& context) {
   access::TokenRequest request;
   TARN_ASSIGN_OR_RETURN(const std::string user_name, TextMember(body, "user"));
   TARN_ASSIGN_OR_RETURN(request.name, TextMember(body, "name"));
-  TARN_ASSIGN_OR_RETURN(request.scopes, ScopesOf(body, context));
   TARN_ASSIGN_OR_RETURN(request.expires, ExpiryOf(body, api.clock().Now()));
   access::Tokens tokens(api.uuids(), api.clock());
   json answer;
-  TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
+  const AuditedAction action{.action = "token.create", .resource = user_name};
+  const auto create = [&](SqlTransaction& sql) -> Result<std::string> {
+    TARN_ASSIGN_OR_RETURN(request.scopes, ScopesOf(body, context));
     TARN_ASSIGN_OR_RETURN(const User user, FindUser(api, sql, context, user_name));
     request.user_id = user.id;
     TARN_ASSIGN_OR_RETURN(const access::IssuedToken issued, tokens.Create(sql, request));
@@ -144,8 +150,9 @@ Result<http::Response> CreateToken(NativeApi& api, RequestContext& context) {
               {"user", user.username},
               {"scopes", issued.token.scopes.ToString()},
               {"expires", TimeToJson(issued.token.expires)}};
-    return Status::Ok();
-  }));
+    return issued.token.id;
+  };
+  TARN_RETURN_IF_ERROR(WriteAudited(api, context, action, create));
   return JsonResponse(answer);
 }
 
@@ -173,13 +180,16 @@ Result<http::Response> ListTokens(NativeApi& api, RequestContext& context) {
 Result<http::Response> RevokeToken(NativeApi& api, RequestContext& context) {
   const std::string& id = context.Path("id");
   access::Tokens tokens(api.uuids(), api.clock());
-  TARN_RETURN_IF_ERROR(api.database().Write([&](SqlTransaction& sql) -> Status {
+  const auto revoke = [&](SqlTransaction& sql) -> Result<std::string> {
     TARN_ASSIGN_OR_RETURN(const Token token, access::GetToken(sql, id));
     if (token.user_id != context.principal.user_id) {
       TARN_RETURN_IF_ERROR(RequireAdmin(api, sql, context));
     }
-    return tokens.Revoke(sql, id);
-  }));
+    TARN_RETURN_IF_ERROR(tokens.Revoke(sql, id));
+    return id;
+  };
+  TARN_RETURN_IF_ERROR(
+      WriteAudited(api, context, {.action = "token.revoke", .resource = id}, revoke));
   return NoContent();
 }
 

@@ -6,7 +6,7 @@
 #include "tarn/base/json_text.h"
 #include "tarn/dataset/errors.h"
 #include "tarn/format/field_type.h"
-#include "tarn/query/read_dataset.h"
+#include "tarn/query/infer_schema.h"
 #include "tarn/server/foundry/file_access.h"
 #include "tarn/server/foundry/internal/internal_api.h"
 #include "tarn/server/foundry/sql_queries.h"
@@ -159,63 +159,28 @@ Result<http::Response> PutSchema(const FoundryDeps& deps, RequestContext& contex
   return JsonResponse(json::object());
 }
 
-json FieldJson(const format::Field& field) {
-  json object = {
-      {"name", field.name}, {"type", format::FieldKindName(field.type.kind)}, {"nullable", true}};
-  const std::vector<format::Field>& children = field.type.children;
-  switch (field.type.kind) {
-    case format::FieldKind::kDecimal:
-      object["precision"] = field.type.precision;
-      object["scale"] = field.type.scale;
-      break;
-    case format::FieldKind::kArray:
-      object["arraySubtype"] = FieldJson(children[0]);
-      break;
-    case format::FieldKind::kMap:
-      object["mapKeyType"] = FieldJson(children[0]);
-      object["mapValueType"] = FieldJson(children[1]);
-      break;
-    case format::FieldKind::kStruct:
-      object["subSchemas"] = json::array();
-      for (const format::Field& child : children) {
-        object["subSchemas"].push_back(FieldJson(child));
-      }
-      break;
-    default:
-      break;
-  }
-  return object;
-}
-
-/// From all Parquet files of the branch, in the widest types; a failure is an answer too.
+/// From all files of the branch, in types that hold every value; a failure is an answer too.
 Result<http::Response> InferSchema(const FoundryDeps& deps, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(context));
   TARN_RETURN_IF_ERROR(RequireViewer(deps, context, rid, ServiceDenial("SchemaInference", rid)));
-  query::ReadRequest request;
   TARN_ASSIGN_OR_RETURN(const std::string branch, FormSegment(context, kInferenceSegment));
-  request.relation = {
-      .name = {}, .written = rid.ToString(), .dataset = rid, .branch = branch, .point = {}};
-  request.row_limit = 0;
-  const Result<std::unique_ptr<query::RunningQuery>> rows =
-      query::ReadDataset(request, context.principal, deps.engine,
-                         {deps.database, deps.authorizer, deps.datasets, deps.store});
-  if (!rows.ok()) {
-    return JsonResponse({{"status", "FAILED"}, {"message", rows.status().message()}});
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Session> session, deps.engine.OpenSession());
+  const Result<query::InferredSchema> inferred = query::InferSchema(
+      *session, deps.datasets, deps.store,
+      {.name = {}, .written = rid.ToString(), .dataset = rid, .branch = branch, .point = {}}, {});
+  if (!inferred.ok()) {
+    return JsonResponse({{"status", "FAILED"}, {"message", inferred.status().message()}});
   }
-  TARN_ASSIGN_OR_RETURN(const std::vector<format::Field> fields,
-                        format::FromArrowSchema(*(*rows)->schema()));
-  json list = json::array();
-  for (const format::Field& field : fields) {
-    list.push_back(FieldJson(field));
+  std::string problems;
+  for (const query::InferredFile& file : inferred->files) {
+    if (!file.problem.empty()) {
+      problems += (problems.empty() ? "" : "; ") + file.path + ": " + file.problem;
+    }
   }
-  const json schema = {
-      {"fieldSchemaList", std::move(list)},
-      {"dataFrameReaderClass", "com.palantir.foundry.spark.input.ParquetDataFrameReader"},
-      {"customMetadata", {{"format", "parquet"}}}};
   TARN_ASSIGN_OR_RETURN(const dataset::DatasetSchema parsed,
-                        dataset::ParseDatasetSchema(schema.dump()));
-  return JsonResponse({{"status", "SUCCESS"},
-                       {"message", "inferred"},
+                        dataset::ParseDatasetSchema(query::SchemaJsonOf(*inferred)));
+  return JsonResponse({{"status", problems.empty() ? "SUCCESS" : "WARN"},
+                       {"message", problems.empty() ? "inferred" : problems},
                        {"data", {{"foundrySchema", json::parse(FullSchema(parsed))}}}});
 }
 
