@@ -13,6 +13,7 @@
 #include <toml++/toml.h>
 
 #include "tarn/base/quantity.h"
+#include "tarn/metastore/postgres_database.h"
 
 namespace tarn {
 
@@ -21,16 +22,18 @@ namespace {
 constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 # Every key can be overridden by TARN_<KEY> in the environment.
 # listen = "127.0.0.1:8080"
-# metastore = "sqlite:"                      # <home>/metastore.db, or sqlite:/srv/tarn/meta.db
+# metastore = "sqlite:"                      # <home>/metastore.db, or sqlite:/srv/tarn/meta.db,
+#                                             # or postgresql://tarn@db/tarn for several servers
 # warehouse = "file:///srv/tarn/warehouse"   # default: <home>/warehouse; also s3://bucket/prefix
 # memory = "1200MiB"                          # of all large buffers of the process
 # engine_memory = "512MiB"                    # of the embedded engine, part of the above
 # threads = 2
 # workers = 32
 # requests_per_minute = 0                     # of one user; more get 429. 0 = no limit
+# foreign_locations = "refuse"                # or "replace": of Iceberg tables, by clients
 
 # [sources]
-# allow_paths = ["/data/in"]                  # directories that file sources may read
+# allow_paths = ["/data/in"]      # what file sources may read; unset: all, on loopback only
 
 # [secrets]
 # allow = ["KAFKA_PASSWORD"]                  # variables of the environment for pipeline files
@@ -46,9 +49,9 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 // Texts of all keys, from the file and then the environment.
 using Texts = std::map<std::string, std::string>;
 
-const std::set<std::string, std::less<>> kKeys = {"listen",  "metastore",          "warehouse",
-                                                  "memory",  "engine_memory",      "threads",
-                                                  "workers", "requests_per_minute"};
+const std::set<std::string, std::less<>> kKeys = {
+    "listen",  "metastore", "warehouse",           "memory",           "engine_memory",
+    "threads", "workers",   "requests_per_minute", "foreign_locations"};
 
 // What the configuration will have and this version does not: named, so that nobody believes that
 // it works.
@@ -232,7 +235,7 @@ Result<std::string> MetastorePath(std::string_view url) {
   constexpr std::string_view kScheme = "sqlite:";
   if (!url.starts_with(kScheme)) {
     return Status::InvalidArgument(
-        fmt::format("metastore: {} is not available in this version: only sqlite: is",
+        fmt::format("metastore: expected sqlite: or postgresql://…, found {}",
                     url.find(':') == std::string_view::npos ? "what is no URL"
                                                             : url.substr(0, url.find(':') + 1)));
   }
@@ -258,6 +261,9 @@ Status Take(const Texts& texts, Configuration& configuration) {
   for (const auto& [key, text] : texts) {
     if (key == "listen") {
       configuration.listen = text;
+    } else if (key == "metastore" && metastore::IsPostgresUrl(text)) {
+      TARN_RETURN_IF_ERROR(metastore::CheckPostgresUrl(text));
+      configuration.metastore_url = text;
     } else if (key == "metastore") {
       TARN_ASSIGN_OR_RETURN(configuration.metastore, MetastorePath(text));
     } else if (key == "warehouse") {
@@ -276,6 +282,12 @@ Status Take(const Texts& texts, Configuration& configuration) {
         return Status::InvalidArgument(
             fmt::format("requests_per_minute must not be negative, found {}", text));
       }
+    } else if (key == "foreign_locations") {
+      if (text != "refuse" && text != "replace") {
+        return Status::InvalidArgument(
+            fmt::format("foreign_locations must be refuse or replace, found {}", text));
+      }
+      configuration.replace_foreign_locations = text == "replace";
     }
   }
   return Status::Ok();
@@ -295,6 +307,12 @@ Result<Configuration> ReadConfiguration(const ConfigurationFiles& files) {
   Configuration configuration;
   Texts texts;
   TARN_RETURN_IF_ERROR(ReadFile(path, texts, configuration));
+  const auto given = texts.find("metastore");
+  if (given != texts.end() && metastore::HoldsPassword(given->second)) {
+    return Status::InvalidArgument(
+        path + ": metastore: a password does not belong into this file: set TARN_METASTORE, "
+               "PGPASSWORD or PGPASSFILE in the server's environment");
+  }
   TARN_RETURN_IF_ERROR(ReadEnvironment(texts, configuration));
   TARN_RETURN_IF_ERROR(Take(texts, configuration));
   return configuration;

@@ -51,6 +51,15 @@ Result<std::string> SecretSql(const S3Options& bucket,
   return sql + fmt::format(", URL_STYLE '{}')", path_style ? "path" : "vhost");
 }
 
+// Beside the libraries of a package, else where the build found it.
+std::string BucketExtension() {
+  std::error_code ignored;
+  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path packed =
+      binary.parent_path().parent_path() / "lib/tarn/httpfs.duckdb_extension";
+  return std::filesystem::exists(packed, ignored) ? packed.string() : TARN_BUCKET_EXTENSION;
+}
+
 }  // namespace
 
 Status AllowStore(const storage::ObjectStore& store, engine::EngineOptions& options) {
@@ -61,7 +70,7 @@ Status AllowStore(const storage::ObjectStore& store, engine::EngineOptions& opti
     options.allowed_directories.push_back(path.ends_with('/') ? path : path + "/");
     return Status::Ok();
   }
-  const std::string extension = TARN_BUCKET_EXTENSION;
+  const std::string extension = BucketExtension();
   if (!std::filesystem::exists(extension)) {
     return Status::FailedPrecondition(
         fmt::format("the warehouse {} cannot be queried: {} is missing; ./dev setup installs it",

@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 
 #include <arrow/compute/initialize.h>
 #include <fmt/core.h>
@@ -17,7 +20,6 @@
 #include "tarn/access/authorizer.h"
 #include "tarn/access/bootstrap.h"
 #include "tarn/access/directory.h"
-#include "tarn/access/schema.h"
 #include "tarn/access/token.h"
 #include "tarn/base/arrow_status.h"
 #include "tarn/base/log.h"
@@ -25,11 +27,9 @@
 #include "tarn/dataset/dataset_store.h"
 #include "tarn/dataset/upkeep/upkeep.h"
 #include "tarn/engine/engine.h"
-#include "tarn/lakehouse/table_inputs.h"
-#include "tarn/landing/landing_state.h"
-#include "tarn/metastore/migrations.h"
+#include "tarn/metastore/home_lock.h"
 #include "tarn/metastore/sqlite_database.h"
-#include "tarn/query/union_view.h"
+#include "tarn/query/memory_watch.h"
 #include "tarn/server/foundry/foundry_routes.h"
 #include "tarn/server/http/server.h"
 #include "tarn/server/iceberg_rest/iceberg_routes.h"
@@ -46,23 +46,17 @@
 
 #include "cmd/tarn/configuration.h"
 #include "cmd/tarn/engine_store.h"
+#include "cmd/tarn/pipeline_turn.h"
+#include "cmd/tarn/process_memory.h"
+#include "cmd/tarn/schema.h"
+#include "cmd/tarn/shared_metastore.h"
 
 namespace tarn {
 
 namespace {
 
 constexpr std::chrono::milliseconds kDrainDeadline{20'000};
-
-std::vector<metastore::Migration> AllMigrations() {
-  std::vector<metastore::Migration> all;
-  for (const std::vector<metastore::Migration>& room :
-       {metastore::Migrations(), access::Migrations(), tree::Migrations(), dataset::Migrations(),
-        catalog::Migrations(), landing::Migrations(), lakehouse::Migrations(), query::Migrations(),
-        task::Migrations()}) {
-    all.insert(all.end(), room.begin(), room.end());
-  }
-  return all;
-}
+constexpr std::chrono::milliseconds kForceAfterDrain{10'000};
 
 struct Address {
   std::string host;
@@ -118,6 +112,25 @@ Status MakeMetastoreFile(const std::string& path) {
   return Status::Ok();
 }
 
+// A home whose first start gave out a token has a metastore. Without one, a new and empty metastore
+// would hide everything that the home holds.
+Status RefuseLostMetastore(const std::string& home, const std::string& metastore) {
+  std::error_code error;
+  const bool began = std::filesystem::exists(home + "/admin-token", error);
+  const auto has_bytes = [&](const std::string& file) {
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    return !error && size > 0;
+  };
+  // What a killed server wrote may all be in the log.
+  if (!began || has_bytes(metastore + "-wal") || has_bytes(metastore)) {
+    return Status::Ok();
+  }
+  return Status::FailedPrecondition(fmt::format(
+      "the metastore {} is {}, but the home {} was in use: put it back, or bring an export back "
+      "with `tarn metastore import`; to begin anew, use an empty home",
+      metastore, error ? "not there" : "empty", home));
+}
+
 // Only the owner of the home may read the token.
 Status WriteAdminToken(const std::string& path, const std::string& token) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -137,6 +150,11 @@ std::function<bool(std::string_view)> SourceRule(const Configuration& configurat
                                                  const Address& address) {
   if (!configuration.allow_paths) {
     const bool any = IsLoopback(address.host);
+    if (any) {
+      Log(LogLevel::kWarning, "serve",
+          "sources.allow_paths is not set: whoever may apply a pipeline can read every file that "
+          "this server's user can; name the folders of your data in tarn.toml");
+    }
     return [any](std::string_view) { return any; };
   }
   return [paths = *configuration.allow_paths](std::string_view uri) {
@@ -145,6 +163,27 @@ std::function<bool(std::string_view)> SourceRule(const Configuration& configurat
       return false;
     }
     return IsBelowAny(*path, paths);
+  };
+}
+
+// Files of the server that no source may read, as the admin token: folders below these, and those
+// above, which would read them too.
+std::function<bool(std::string_view)> OwnFilesRule(const std::string& home,
+                                                   const Configuration& configuration) {
+  std::vector<std::string> own = {home};
+  for (const std::string& place : {configuration.metastore, configuration.warehouse}) {
+    if (const Result<std::string> path = storage::PathOfFileUri(place); path.ok()) {
+      own.push_back(*path);
+    } else if (place.starts_with('/')) {
+      own.push_back(place);
+    }
+  }
+  return [own = std::move(own)](std::string_view uri) {
+    const Result<std::string> path = storage::PathOfFileUri(uri);
+    return path.ok() && (IsBelowAny(*path, own) ||
+                         std::any_of(own.begin(), own.end(), [&](const std::string& place) {
+                           return IsBelowAny(place, {*path});
+                         }));
   };
 }
 
@@ -171,8 +210,14 @@ class Process {
   server::Router& router() { return *router_; }
   task::Control& control() { return *control_; }
   dataset::upkeep::Upkeep& upkeep() { return *upkeep_; }
+  catalog::Catalog& catalog() { return *catalog_; }
+  std::unique_ptr<PipelineTurn> MakeTurn(const std::string& address) {
+    return std::make_unique<PipelineTurn>(*database_, *control_, clock_, address,
+                                          uuids_.NextV4().ToString());
+  }
 
  private:
+  Status OpenSqlite();
   Status OpenMetastore();
   Status OpenWarehouse(engine::EngineOptions& engine_options);
   void OpenUpkeep();
@@ -186,11 +231,14 @@ class Process {
   tree::Tree tree_{uuids_, clock_};
   access::Tokens tokens_{uuids_, clock_};
   access::Authorizer authorizer_{clock_};
-  std::unique_ptr<metastore::SqliteDatabase> database_;
+  std::unique_ptr<metastore::HomeLock> home_lock_;  // Where the metastore is not in the home.
+  std::unique_ptr<metastore::Database> database_;
   SystemSleeper sleeper_;
   std::unique_ptr<storage::ObjectStore> warehouse_;
   std::unique_ptr<MemoryBudget> budget_;
   std::unique_ptr<engine::Engine> engine_;
+  query::MemoryWatch memory_watch_{
+      QueryMemoryOf(configuration_.memory_bytes, configuration_.engine_memory_bytes)};
   std::unique_ptr<EngineStore> engine_store_;
   std::unique_ptr<dataset::DatasetStore> datasets_;
   std::unique_ptr<catalog::Catalog> catalog_;
@@ -202,12 +250,32 @@ class Process {
   std::unique_ptr<server::Router> router_;
 };
 
-Status Process::OpenMetastore() {
+Status Process::OpenSqlite() {
   const std::string path =
       configuration_.metastore.empty() ? options_.home + "/metastore.db" : configuration_.metastore;
+  TARN_RETURN_IF_ERROR(RefuseLostMetastore(options_.home, path));
   TARN_RETURN_IF_ERROR(MakeMetastoreFile(path));
-  TARN_ASSIGN_OR_RETURN(database_, metastore::SqliteDatabase::Open({.path = path}));
-  TARN_RETURN_IF_ERROR(database_->Migrate(AllMigrations()));
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<metastore::SqliteDatabase> database,
+                        metastore::SqliteDatabase::Open({.path = path}));
+  TARN_ASSIGN_OR_RETURN(const bool upgraded, database->BackUpBefore(AllMigrations()));
+  if (upgraded) {
+    Log(LogLevel::kNotice, "serve",
+        path + ".before-upgrade holds the metastore as the older program left it");
+  }
+  TARN_RETURN_IF_ERROR(database->Migrate(AllMigrations()));
+  database_ = std::move(database);
+  return Status::Ok();
+}
+
+Status Process::OpenMetastore() {
+  if (configuration_.metastore_url.empty()) {
+    TARN_RETURN_IF_ERROR(OpenSqlite());
+  } else {
+    TARN_ASSIGN_OR_RETURN(SharedMetastore shared,
+                          OpenSharedMetastore(options_.home, configuration_));
+    home_lock_ = std::move(shared.lock);
+    database_ = std::move(shared.database);
+  }
   std::optional<access::Bootstrapped> first;
   TARN_RETURN_IF_ERROR(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(first, access::Bootstrap(sql, tree::RootRid(), uuids_, clock_));
@@ -255,14 +323,15 @@ Status Process::Open(const Address& address) {
   engine_options.threads = configuration_.threads;
   engine_options.temp_directory = options_.home + "/spill";
   TARN_RETURN_IF_ERROR(OpenWarehouse(engine_options));
+  LimitProcessMemory(configuration_.memory_bytes, configuration_.engine_memory_bytes);
   datasets_ = std::make_unique<dataset::DatasetStore>(*database_, clock_, uuids_);
   OpenUpkeep();
   catalog_ = std::make_unique<catalog::Catalog>(
       catalog::CatalogOptions{},
       catalog::CatalogDeps{*database_, *warehouse_, tree_, uuids_, clock_});
-  control_ = std::make_unique<task::Control>(
-      task::ControlDeps{*database_, *datasets_, *catalog_, *engine_, *budget_,
-                        SourceRule(configuration_, address), SecretsOf(configuration_)});
+  control_ = std::make_unique<task::Control>(task::ControlDeps{
+      *database_, *datasets_, *catalog_, *engine_, *budget_, SourceRule(configuration_, address),
+      SecretsOf(configuration_), OwnFilesRule(options_.home, configuration_)});
   return Status::Ok();
 }
 
@@ -338,12 +407,17 @@ Status Process::AddRoutes() {
     });
   }));
   TARN_RETURN_IF_ERROR(server::foundry::AddFoundryRoutes(
-      *router_,
-      {*database_, authorizer_, *datasets_, *warehouse_, uuids_, clock_, *catalog_, *engine_}));
+      *router_, {*database_, authorizer_, *datasets_, *warehouse_, uuids_, clock_, *catalog_,
+                 *engine_, &memory_watch_}));
+  server::iceberg_rest::IcebergOptions iceberg;
+  iceberg.idempotency_lifetime = server::IdempotencyOptions{}.lifetime;
+  iceberg.foreign_locations = configuration_.replace_foreign_locations
+                                  ? server::iceberg_rest::ForeignLocations::kReplace
+                                  : server::iceberg_rest::ForeignLocations::kRefuse;
   TARN_RETURN_IF_ERROR(
-      server::iceberg_rest::AddIcebergRoutes(*router_, {}, {*catalog_, authorizer_}));
+      server::iceberg_rest::AddIcebergRoutes(*router_, iceberg, {*catalog_, authorizer_}));
   return server::native::AddNativeRoutes(
-      *router_, {{authorizer_, *catalog_, *datasets_, *engine_}, *control_});
+      *router_, {{authorizer_, *catalog_, *datasets_, *engine_, &memory_watch_}, *control_});
 }
 
 // Blocks the signals that end the server in all threads, so that one can wait for them.
@@ -355,6 +429,16 @@ sigset_t BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   return signals;
+}
+
+// A query may compute for ever without looking up. What was answered is on disk, and what was not
+// is as if the process had been killed, which every commit can take.
+void EndByForceAfter(std::chrono::milliseconds wait) {
+  std::thread([wait] {
+    std::this_thread::sleep_for(wait);
+    Log(LogLevel::kWarning, "serve", "a request does not end: the server ends without it");
+    std::_Exit(0);
+  }).detach();
 }
 
 }  // namespace
@@ -376,6 +460,7 @@ Status Serve(const cli::ServeOptions& options) {
         fmt::format("--insecure-anonymous is possible on loopback only, found {}", address.host));
   }
   const int workers = configuration.workers;
+  const bool is_shared = !configuration.metastore_url.empty();
   Process process(absolute, std::move(configuration));
   TARN_RETURN_IF_ERROR(process.Open(address));
   TARN_RETURN_IF_ERROR(process.AddRoutes());
@@ -386,20 +471,43 @@ Status Serve(const cli::ServeOptions& options) {
   http.render_error = [&](const Status& failure, std::string_view target) {
     return process.router().RenderServerError(failure, target);
   };
+  std::unique_ptr<PipelineTurn> turn;  // Of several servers, once the port is known.
+  std::atomic<PipelineTurn*> turn_of_all{nullptr};
   TARN_ASSIGN_OR_RETURN(
       const std::unique_ptr<server::http::Server> server,
       server::http::Server::Open(std::move(http), [&](server::http::Request& request) {
+        if (PipelineTurn* held = turn_of_all.load()) {
+          const Status mine = held->CheckRequest(request.method, request.target);
+          if (!mine.ok()) {
+            return process.router().RenderServerError(mine, request.target);
+          }
+        }
         return process.router().Handle(request);
       }));
-  TARN_RETURN_IF_ERROR(process.control().Resume());
+  if (is_shared) {
+    turn = process.MakeTurn(AddressFor(address.host, server->port()));
+    turn_of_all = turn.get();
+    TARN_RETURN_IF_ERROR(turn->Start());
+  } else {
+    TARN_RETURN_IF_ERROR(process.control().Resume());
+  }
   process.upkeep().Start();
+  // Tables that were dropped with their files, and the process died before these were gone.
+  const std::jthread purges([&process] {
+    const Result<int64_t> done = process.catalog().FinishPurges();
+    (void)done;  // What failed is logged and stays due.
+  });
   std::printf("listening on http://%s:%u\n", address.host.c_str(), server->port());
   std::fflush(stdout);
   int signal = 0;
   sigwait(&signals, &signal);
   Log(LogLevel::kNotice, "serve", "stopping");
   process.upkeep().Stop();
+  if (turn != nullptr) {
+    turn->Stop();
+  }
   process.control().Shutdown();
+  EndByForceAfter(kDrainDeadline + kForceAfterDrain);
   server->Stop(kDrainDeadline);
   return Status::Ok();
 }

@@ -34,6 +34,7 @@ std::string ExpandHome(const std::string& path) {
 void AddGlobalOptions(CLI::App& app, CommandContext& context) {
   context.url = Environment("TARN_URL", "http://127.0.0.1:8080");
   context.home = Environment("TARN_HOME", "~/.tarn");
+  app.set_version_flag("--version", "tarn " TARN_VERSION);
   app.fallthrough();  // Global options may stand behind the command.
   app.require_subcommand(1);
   app.add_option("--url", context.url, "server, default $TARN_URL or http://127.0.0.1:8080");
@@ -63,28 +64,35 @@ void TellFailure(const CommandContext& context, const Status& status) {
   std::fputs(("tarn: " + EscapeForTerminal(status.message()) + name + "\n").c_str(), stderr);
 }
 
-// A command that later versions will have. Takes any words, so that it never complains of those.
-void AddLaterCommand(CLI::App& parent, CommandContext& context, const std::string& name) {
-  CLI::App* const later = parent.add_subcommand(name, "not available in this version");
-  later->fallthrough(false);
-  later->allow_extras();
-  later->callback([&context, later] {
-    const std::vector<std::string> words = later->remaining();
-    context.json = context.json || std::find(words.begin(), words.end(), "--json") != words.end();
-    context.action = [name = later->get_name()] {
-      return Status::Unimplemented("the command " + name + " is not available in this version");
-    };
-  });
-}
-
-void AddLaterCommands(CLI::App& app, CommandContext& context) {
-  AddLaterCommand(app, context, "group");
-  AddLaterCommand(app, context, "role");
-  CLI::App* const metastore = app.add_subcommand("metastore", "the server's own database");
+// Works on the files of the home, without a server.
+void AddMetastoreCommand(CLI::App& app, CommandContext& context) {
+  CLI::App* const metastore =
+      app.add_subcommand("metastore", "the server's own database; the server must not run");
   metastore->require_subcommand(1);
-  for (const char* name : {"export", "import", "check"}) {
-    AddLaterCommand(*metastore, context, name);
-  }
+  const auto file = std::make_shared<std::string>();
+  const auto add = [&](const char* name, const char* help,
+                       Callbacks::MetastoreFunction Callbacks::* function) {
+    CLI::App* const command = metastore->add_subcommand(name, help);
+    command->callback([&context, file, function] {
+      context.action = [&context, file, function]() -> Status {
+        const Callbacks::MetastoreFunction& run = context.callbacks->*function;
+        if (!run) {
+          return Status::Unimplemented("this program is a client only: it has no metastore");
+        }
+        TARN_ASSIGN_OR_RETURN(const std::string done, run({.home = context.home, .file = *file}));
+        return context.Out().Show(nlohmann::json{{"done", done}}, done);
+      };
+    });
+    return command;
+  };
+  add("export", "write everything it holds to one file", &Callbacks::export_metastore)
+      ->add_option("file", *file, "the file to make")
+      ->required();
+  add("import", "make the metastore of a home that has none from such a file",
+      &Callbacks::import_metastore)
+      ->add_option("file", *file, "the file that export wrote")
+      ->required();
+  add("check", "read every page and every reference", &Callbacks::check_metastore);
 }
 
 }  // namespace
@@ -131,14 +139,19 @@ int Run(int argc, const char* const* argv, const Callbacks& callbacks) {
   AddTableCommands(app, context);
   AddViewCommands(app, context);
   AddAccessCommands(app, context);
+  AddGroupCommands(app, context);
   AddVersionCommand(app, context);
-  AddLaterCommands(app, context);
+  AddMetastoreCommand(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    TellFailure(context, UsageError(std::string(error.what()) + "; see --help"));
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    TellFailure(context,
+                UsageError((unknown.empty() ? std::string(error.what())
+                                            : "there is no command or option " + unknown.front()) +
+                           "; see --help"));
     return kExitUsage;
   }
   context.home = ExpandHome(context.home);

@@ -182,21 +182,23 @@ TEST(CommandLineTest, JsonWinsOverOtherFormsOfText) {
   EXPECT_EQ(RunCommand({"sql", "SELECT n", "--format", "xml", "--json"}).exit_code, kExitUsage);
 }
 
-TEST(CommandLineTest, CommandsOfLaterVersionsSaySo) {
-  for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"group"},
-                                             {"group", "create", "readers"},
-                                             {"role", "grant", "--user", "me"},
-                                             {"metastore", "export", "--to", "x"},
-                                             {"metastore", "import", "x"},
-                                             {"metastore", "check"}}) {
-    const Outcome outcome = RunCommand(words);
-    EXPECT_EQ(outcome.exit_code, kExitOther) << words[0];
-    EXPECT_THAT(outcome.err, testing::HasSubstr("not available in this version"));
-    EXPECT_EQ(outcome.out, "");
-  }
+TEST(CommandLineTest, TheMetastoreIsACallback) {
+  MetastoreOptions seen;
+  Callbacks callbacks;
+  callbacks.export_metastore = [&](const MetastoreOptions& options) -> Result<std::string> {
+    seen = options;
+    return std::string("wrote 1 row");
+  };
+  const Outcome done = RunCommand({"metastore", "export", "x", "--home", "h"}, callbacks);
+  EXPECT_EQ(done.exit_code, 0);
+  EXPECT_EQ(done.out, "wrote 1 row\n");
+  EXPECT_EQ(seen.home, "h");
+  EXPECT_EQ(seen.file, "x");
+  EXPECT_EQ(RunCommand({"metastore", "export", "y"}, callbacks).exit_code, 0);
+  EXPECT_EQ(seen.file, "y");
   EXPECT_EQ(json::parse(RunCommand({"metastore", "check", "--json"}).err)["error"]["code"],
             "Unimplemented");
+  EXPECT_EQ(RunCommand({"metastore", "export"}, callbacks).exit_code, kExitUsage);
   EXPECT_EQ(RunCommand({"metastore"}).exit_code, kExitUsage);
   EXPECT_EQ(RunCommand({"metastore", "frobnicate"}).exit_code, kExitUsage);
 }
@@ -262,6 +264,25 @@ TEST(CommandLineTest, ARunThatTheServerGaveUpIsTransient) {
   EXPECT_EQ(outcome.err, "tarn: run: the server stops (Stopping)\n");
 }
 
+TEST(CommandLineTest, ARunThatTheServerForgotIsTransient) {
+  ScriptedServer server([&](const SeenRequest& request) {
+    if (request.target == "/tarn/v1/pipelines") {
+      return ScriptedAnswer{.body = R"({"name":"p"})"};
+    }
+    return request.method == "POST"
+               ? ScriptedAnswer{.body = R"({"runId":"r1"})"}
+               : ScriptedAnswer{.status = 404,
+                                .body = R"({"errorCode":"NOT_FOUND","errorName":"RunNotFound"})"};
+  });
+  const TemporaryDirectory directory;
+  const std::string file = (directory.path() / "p.yaml").string();
+  std::ofstream(file) << "pipeline: p\n";
+  const Outcome outcome = RunCommand({"--url", server.url(), "run", file});
+  EXPECT_EQ(outcome.exit_code, kExitTransient);
+  EXPECT_THAT(outcome.err, testing::HasSubstr("pipeline p is running"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("run it again"));
+}
+
 TEST(CommandLineTest, StatusIsATableWithNotes) {
   ScriptedServer server([](const SeenRequest&) {
     return ScriptedAnswer{.body = R"({"tasks":[{"task":"p.t","state":"RUNNING","lag_seconds":1.26,
@@ -280,6 +301,43 @@ TEST(CommandLineTest, TheSchemaNeedsNoServer) {
   const Outcome outcome = RunCommand({"--url", "http://127.0.0.1:1", "pipeline", "schema"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_TRUE(json::parse(outcome.out).contains("$defs"));
+}
+
+TEST(CommandLineTest, APlanThatIsRefusedIsAConflict) {
+  const TemporaryDirectory folder;
+  const std::string file = (folder.path() / "p.yaml").string();
+  std::ofstream(file) << "pipeline: p\n";
+  std::string refused = "false";
+  const ScriptedServer server([&](const SeenRequest&) {
+    return ScriptedAnswer{.body =
+                              R"({"data":[{"object":"p.t","change":"create","effect":"makes it",)"
+                              R"("refused":)" +
+                              refused + "}]}"};
+  });
+  const std::vector<std::string> command = {"--url",    server.url(), "--token", "t",
+                                            "pipeline", "plan",       file};
+  EXPECT_EQ(RunCommand(command).exit_code, kExitOk);
+  refused = "true";
+  const Outcome outcome = RunCommand(command);
+  EXPECT_EQ(outcome.exit_code, kExitConflict);
+  EXPECT_THAT(outcome.out, ::testing::HasSubstr("makes it"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("1 of the changes would be refused"));
+}
+
+TEST(CommandLineTest, RowsAreATableForPeopleAndGoThroughForPrograms) {
+  const ScriptedServer server([&](const SeenRequest& request) {
+    const bool as_json = request.head.find("Accept: application/json") != std::string::npos;
+    return ScriptedAnswer{.body = as_json ? R"([{"n":12345678901234567890123}])"
+                                          : "n\n12345678901234567890123\n"};
+  });
+  const std::vector<std::vector<std::string>> commands = {
+      {"sql", "SELECT 1"}, {"task", "preview", "p.t"}, {"dataset", "read", "ri.d"}};
+  for (std::vector<std::string> command : commands) {
+    command.insert(command.begin(), {"--url", server.url(), "--token", "t"});
+    EXPECT_EQ(RunCommand(command).out, "n\n12345678901234567890123\n") << command[4];
+    command.insert(command.begin(), "--json");
+    EXPECT_EQ(RunCommand(command).out, "[{\"n\":12345678901234567890123}]\n") << command[5];
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tarn/cli/csv_text.h"
 #include "tarn/cli/exit_code.h"
 
 namespace tarn::cli {
@@ -87,6 +88,34 @@ Status ShowDocument(CommandContext& context, const json& document,
     return context.Out().Show(shown, TableOf(shown, columns));
   }
   return context.Out().Show(shown.is_null() ? json::object() : shown, FieldsOf(shown));
+}
+
+Result<HttpAnswer> ShowRows(CommandContext& context, HttpCall call) {
+  call.headers.emplace_back("Accept", context.json ? "application/json" : "text/csv");
+  Output out = context.Out();
+  if (context.json) {
+    call.download = [&out](std::string_view bytes) { return out.Raw(bytes); };
+  }
+  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
+  TARN_ASSIGN_OR_RETURN(HttpAnswer answer, client->Send(call));
+  if (context.json) {
+    TARN_RETURN_IF_ERROR(out.Raw("\n"));
+  } else {
+    TARN_ASSIGN_OR_RETURN(const Table table, ParseCsv(answer.body));
+    TARN_RETURN_IF_ERROR(out.Raw(FormatTable(table)));
+  }
+  answer.body.clear();
+  return answer;
+}
+
+Status ShowSql(CommandContext& context, const json& request) {
+  HttpCall call;
+  call.method = "POST";
+  call.target = "/tarn/v1/sql";
+  call.only_asks = true;
+  call.headers = {{"Content-Type", "application/json"}};
+  call.body = request.dump();
+  return StatusOf(ShowRows(context, std::move(call)));
 }
 
 Result<std::string> ReadLocalFile(const std::string& path) {

@@ -50,6 +50,7 @@ void AddStatusCommand(CLI::App& app, CommandContext& context);
 void AddTableCommands(CLI::App& app, CommandContext& context);
 void AddViewCommands(CLI::App& app, CommandContext& context);
 void AddAccessCommands(CLI::App& app, CommandContext& context);  // user, token, project
+void AddGroupCommands(CLI::App& app, CommandContext& context);   // group, role
 void AddVersionCommand(CLI::App& app, CommandContext& context);
 
 /// RID of a resource given as "ri.…" or as "PROJECT/FOLDER/NAME" (a leading slash starts at the
@@ -68,6 +69,12 @@ Status CallAndShow(CommandContext& context, std::string_view method, const std::
                    const nlohmann::json& body, const std::vector<std::string>& columns);
 Status ShowDocument(CommandContext& context, const nlohmann::json& document,
                     const std::vector<std::string>& columns);
+
+/// Sends a call that is answered with rows and shows them: as an aligned table, with --json as the
+/// array that came, number by number: a JSON library would round. Returns the answer without them.
+Result<HttpAnswer> ShowRows(CommandContext& context, HttpCall call);
+/// The same for a request of POST /tarn/v1/sql.
+Status ShowSql(CommandContext& context, const nlohmann::json& request);
 
 /// Reads a local file ("-" = standard input) of at most 64 MiB. Errors: a usage error that names
 /// it.

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tarn/base/sql_name.h"
 #include "tarn/cli/dataset_graph.h"
 #include "tarn/cli/dataset_options.h"
 #include "tarn/cli/exit_code.h"
@@ -170,12 +171,34 @@ Status ShowSchema(CommandContext& context, const DatasetOptions& options) {
   return context.Out().Show(document, TableOf(fields, {"name", "type", "nullable"}));
 }
 
+// As an array of objects, which the SQL route writes exactly.
+Status ReadJson(CommandContext& context, const DatasetOptions& options, const std::string& rid) {
+  std::string columns;
+  for (const std::string& column : options.columns) {
+    columns += (columns.empty() ? "" : ", ") + QuoteSqlName(column);
+  }
+  json body = {{"query", "SELECT " + (columns.empty() ? "*" : columns) + " FROM " +
+                             QuoteSqlName(rid) +
+                             (options.row_limit > 0 ? " LIMIT " + std::to_string(options.row_limit)
+                                                    : std::string())}};
+  if (!options.branch.empty()) {
+    body["branch"] = options.branch;
+  }
+  if (!options.at.empty()) {
+    body["at"] = options.at;
+  }
+  return ShowSql(context, body);
+}
+
 // The rows as they come, without holding them.
 Status ReadRows(CommandContext& context, const DatasetOptions& options) {
   if (options.format != "csv" && options.format != "arrow") {
     return UsageError("--format is csv or arrow, found \"" + options.format + "\"");
   }
   TARN_ASSIGN_OR_RETURN(const std::string rid, ResolveRid(context, options.dataset));
+  if (context.json) {
+    return ReadJson(context, options, rid);
+  }
   TARN_ASSIGN_OR_RETURN(const std::string view, ViewQuery(context, rid, options));
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   HttpCall call;

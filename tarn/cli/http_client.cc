@@ -231,7 +231,10 @@ Status CurlClient::TransferFailure(CURLcode code, const HttpCall& call,
     case CURLE_RECV_ERROR:
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
-      return ChangesSomething(call.method)
+      if (call.only_asks && exchange.answer.status / 100 == 2) {
+        return Status::Unavailable(what + "; the server broke the answer off, its log says why");
+      }
+      return ChangesSomething(call.method) && !call.only_asks
                  ? Status(ErrorCode::kCommitStateUnknown, what + "; the change may have been made")
                  : Status::Unavailable(what);
     default:

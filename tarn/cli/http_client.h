@@ -38,7 +38,8 @@ struct HttpCall {
   std::string body;
   UploadSource upload;                        // Instead of `body`.
   std::optional<uint64_t> upload_size_bytes;  // Empty = chunked.
-  DownloadSink download;  // Takes the body of a 2xx answer instead of HttpAnswer::body.
+  bool only_asks = false;  // A method that could change something, but does not here.
+  DownloadSink download;   // Takes the body of a 2xx answer instead of HttpAnswer::body.
   ProgressCallback progress;
 };
 

@@ -105,6 +105,9 @@ TEST(HttpClientTest, ABrokenAnswerIsNoSuccess) {
   EXPECT_THAT(Connect(server.url())->Send(call), Fails(ErrorCode::kUnavailable));
   call.method = "POST";  // The server may have done it.
   EXPECT_THAT(Connect(server.url())->Send(call), Fails(ErrorCode::kCommitStateUnknown));
+  call.only_asks = true;
+  EXPECT_THAT(Connect(server.url())->Send(call),
+              FailsWith(ErrorCode::kUnavailable, "the server broke the answer off"));
 }
 
 TEST(HttpClientTest, AnAbsentServerIsNamed) {

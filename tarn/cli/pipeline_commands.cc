@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/commands.h"
-#include "tarn/cli/csv_text.h"
 #include "tarn/cli/pipeline_file.h"
 #include "tarn/pipeline/pipeline_schema.h"
 
@@ -57,23 +57,28 @@ Status PreviewLanding(CommandContext& context, const PipelineOptions& options) {
                             TableOf(rows, {"read", "landing", "path", "size", "date", "reason"}));
 }
 
-// Numbers go through as they came: a JSON library would round them.
 Status SampleLanding(CommandContext& context, const PipelineOptions& options) {
   const std::string target =
       WithQuery("/tarn/v1/landing:sample",
                 {{"landing", options.landing}, {"rows", std::to_string(options.rows)}});
   TARN_ASSIGN_OR_RETURN(HttpCall call, MakePipelineCall(target, options.file));
-  call.headers.back() = {"Accept", context.json ? "application/json" : "text/csv"};
-  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
-  const Result<HttpAnswer> answer = client->Send(call);
-  if (!answer.ok()) {
-    return answer.status().WithContext(options.file);
+  const Result<HttpAnswer> shown = ShowRows(context, std::move(call));
+  return shown.ok() ? Status::Ok() : shown.status().WithContext(options.file);
+}
+
+// What stands in the way of a file is a conflict, as it would be when the file is applied.
+Status Plan(CommandContext& context, const PipelineOptions& options) {
+  TARN_ASSIGN_OR_RETURN(const json document,
+                        SendPipelineFile(context, "/tarn/v1/pipelines:plan", options.file));
+  TARN_RETURN_IF_ERROR(ShowDocument(context, document, {"object", "change", "effect"}));
+  size_t refused = 0;
+  for (const json& change : document.value("data", json::array())) {
+    refused += change.value("refused", false) ? 1 : 0;
   }
-  if (context.json) {
-    return context.Out().Raw(answer->body + "\n");
-  }
-  TARN_ASSIGN_OR_RETURN(const Table table, ParseCsv(answer->body));
-  return context.Out().Raw(FormatTable(table));
+  return refused == 0
+             ? Status::Ok()
+             : Status(ErrorCode::kConflict,
+                      fmt::format("{}: {} of the changes would be refused", options.file, refused));
 }
 
 using PipelineCommand = Status (*)(CommandContext&, const PipelineOptions&);
@@ -123,10 +128,8 @@ void AddPipelineCommands(CLI::App& app, CommandContext& context) {
             return SendFile(c, "/tarn/v1/pipelines:validate", o.file,
                             {"line", "column", "message"});
           }),
-      Add(*pipeline, context, "plan", "what applying a file would do", options,
-          [](CommandContext& c, const PipelineOptions& o) {
-            return SendFile(c, "/tarn/v1/pipelines:plan", o.file, {"object", "change", "effect"});
-          }),
+      Add(*pipeline, context, "plan", "what applying a file would do; exit code 4: it is refused",
+          options, Plan),
       Add(*pipeline, context, "apply", "make the server's pipeline as in the file", options,
           [](CommandContext& c, const PipelineOptions& o) {
             TARN_ASSIGN_OR_RETURN(const json document,

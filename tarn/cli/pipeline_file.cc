@@ -27,10 +27,10 @@ Result<HttpCall> MakePipelineCall(const std::string& target, const std::string& 
     }
   }
   if (variables.empty()) {
-    call.headers = {{"Content-Type", "application/yaml"}, {"Accept", "application/json"}};
+    call.headers = {{"Content-Type", "application/yaml"}};
     call.body = yaml;
   } else {
-    call.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}};
+    call.headers = {{"Content-Type", "application/json"}};
     call.body = json{{"yaml", yaml}, {"variables", std::move(variables)}}.dump(
         -1, ' ', false, json::error_handler_t::replace);
   }
@@ -39,7 +39,8 @@ Result<HttpCall> MakePipelineCall(const std::string& target, const std::string& 
 
 Result<json> SendPipelineFile(CommandContext& context, const std::string& target,
                               const std::string& path) {
-  TARN_ASSIGN_OR_RETURN(const HttpCall call, MakePipelineCall(target, path));
+  TARN_ASSIGN_OR_RETURN(HttpCall call, MakePipelineCall(target, path));
+  call.headers.emplace_back("Accept", "application/json");
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   const Result<HttpAnswer> answer = client->Send(call);
   if (!answer.ok()) {

@@ -13,7 +13,7 @@
 namespace tarn::cli {
 
 /// A call that sends the file as it is, so that line and column of failures are its own. Values
-/// that the environment has for `${NAME}` under sources go beside it, never into it.
+/// that the environment has for `${NAME}` under sources go beside it, never into it. No Accept yet.
 /// Errors: as ReadLocalFile.
 Result<HttpCall> MakePipelineCall(const std::string& target, const std::string& path);
 

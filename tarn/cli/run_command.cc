@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/commands.h"
@@ -20,6 +21,7 @@ using nlohmann::json;
 // Short runs are seen to end soon, long ones are asked about rarely.
 constexpr std::chrono::milliseconds kPollFirst{20};
 constexpr std::chrono::milliseconds kPollMax{250};
+constexpr std::chrono::seconds kTellEvery{1};
 
 struct RunOptions {
   std::string file;
@@ -56,16 +58,55 @@ void TellErrors(const json& state, std::map<std::string, std::string>& told) {
   }
 }
 
+/// One line for each task whose state or numbers are others than those told last, at most once in
+/// kTellEvery.
+class Progress {
+ public:
+  void Tell(const json& state) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < kTellEvery) {
+      return;
+    }
+    last_ = now;
+    for (const json& task : state.value("tasks", json::array())) {
+      if (task.is_object()) {
+        TellTask(task);
+      }
+    }
+  }
+
+ private:
+  void TellTask(const json& task) {
+    const std::string name = TextIn(task, "task", "");
+    std::string line = fmt::format("{}: {}", name, TextIn(task, "state", ""));
+    for (const char* count : {"rows_in", "rows_out", "rejected", "unapplied"}) {
+      line += fmt::format(", {} {}", count, task.value(count, int64_t{0}));
+    }
+    if (std::string& told = told_[name]; told != line) {
+      std::fputs(("tarn: " + EscapeForTerminal(line) + "\n").c_str(), stderr);
+      told = line;
+    }
+  }
+
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  std::map<std::string, std::string> told_;
+};
+
 /// Follows a run until it ends. Polling only reads, so a server that is away for a moment is
-/// waited for.
+/// waited for; one that came back without the run was stopped in between.
 Status Follow(CommandContext& context, const std::string& run_id) {
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   int failures = 0;
   std::chrono::milliseconds wait = kPollFirst;
   std::map<std::string, std::string> told;
+  Progress progress;
   for (;;) {
     const Result<json> state = client->GetJson("/tarn/v1/runs/" + EncodeUrl(run_id));
     if (!state.ok()) {
+      if (state.status().code() == ErrorCode::kNotFound) {
+        return Status::Unavailable(
+            "the server ended while the run went on: what it committed stays; run it again");
+      }
       if (!IsRetryable(state.status().code()) || ++failures > 40) {
         return state.status();
       }
@@ -80,6 +121,7 @@ Status Follow(CommandContext& context, const std::string& run_id) {
       }
       if (!context.json) {
         TellErrors(*state, told);
+        progress.Tell(*state);
       }
     }
     std::this_thread::sleep_for(wait);
@@ -99,6 +141,15 @@ Status RunFile(CommandContext& context, const RunOptions& options) {
   TARN_ASSIGN_OR_RETURN(
       const json started,
       client->Json("POST", target + (options.once ? ":runOnce" : ":start"), json::object()));
+  if (!options.once && !context.json) {
+    std::fputs(EscapeForTerminal("tarn: pipeline " + name +
+                                 " is running; it goes on when this "
+                                 "command ends. To stop a task: tarn task stop " +
+                                 name + ".TASK")
+                   .c_str(),
+               stderr);
+    std::fputs("\n", stderr);
+  }
   return Follow(context, started.value("runId", ""));
 }
 

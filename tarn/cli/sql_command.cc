@@ -1,8 +1,10 @@
+#include <algorithm>
+#include <cctype>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/commands.h"
-#include "tarn/cli/csv_text.h"
 #include "tarn/cli/exit_code.h"
 
 namespace tarn::cli {
@@ -29,6 +31,20 @@ Result<std::string> MediaTypeOf(const std::string& format) {
   return UsageError("--format is table, csv, json or arrow, found " + format);
 }
 
+// True for the statements that change rows or make tables.
+bool IsChange(std::string_view query) {
+  const size_t begin = std::min(query.find_first_not_of(" \t\r\n"), query.size());
+  std::string word;
+  for (const char c : query.substr(begin)) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) {
+      break;
+    }
+    word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return word == "delete" || word == "update" || word == "insert" || word == "merge" ||
+         word == "create";
+}
+
 Status Query(CommandContext& context, const SqlOptions& options) {
   const std::string chosen = options.format.empty() ? "table" : options.format;
   TARN_RETURN_IF_ERROR(StatusOf(MediaTypeOf(chosen)));
@@ -41,6 +57,9 @@ Status Query(CommandContext& context, const SqlOptions& options) {
   if (query == "-") {
     TARN_ASSIGN_OR_RETURN(query, ReadLocalFile("-"));
   }
+  if (query.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return UsageError("the query is empty");
+  }
   nlohmann::json body = {{"query", query}};
   if (!options.branch.empty()) {
     body["branch"] = options.branch;
@@ -48,19 +67,23 @@ Status Query(CommandContext& context, const SqlOptions& options) {
   if (!options.at.empty()) {
     body["at"] = options.at;
   }
+  if (IsChange(query)) {
+    if (!options.branch.empty() || !options.at.empty()) {
+      return UsageError("rows are changed as they are now: leave --branch and --at out");
+    }
+    return CallAndShow(context, "POST", "/tarn/v1/sql:change", body, {});
+  }
+  if (format == "table" || context.json) {
+    return ShowSql(context, body);
+  }
   HttpCall call;
   call.method = "POST";
   call.target = "/tarn/v1/sql";
+  call.only_asks = true;
   call.headers = {{"Content-Type", "application/json"}, {"Accept", media_type}};
   call.body = body.dump();
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   Output out = context.Out();
-  if (format == "table") {
-    TARN_ASSIGN_OR_RETURN(const HttpAnswer answer, client->Send(call));
-    TARN_ASSIGN_OR_RETURN(const Table table, ParseCsv(answer.body));
-    return out.Raw(FormatTable(table));
-  }
-  // Numbers go through as they came: a JSON library would round them.
   char last = '\n';
   call.download = [&out, &last](std::string_view bytes) {
     last = bytes.empty() ? last : bytes.back();
@@ -74,7 +97,8 @@ Status Query(CommandContext& context, const SqlOptions& options) {
 
 void AddSqlCommand(CLI::App& app, CommandContext& context) {
   const auto options = std::make_shared<SqlOptions>();
-  CLI::App* const sql = app.add_subcommand("sql", "query datasets, tables and views");
+  CLI::App* const sql =
+      app.add_subcommand("sql", "query datasets, tables and views, change tables");
   sql->add_option("query", options->query, "SQL text; - reads standard input")->required();
   sql->add_option("--format", options->format, "table, csv, json or arrow");
   sql->add_option("--branch", options->branch, "branch of the datasets and tables");

@@ -78,8 +78,13 @@ void AddTableMaintenance(CLI::App& table, CommandContext& context,
   for (const auto& [verb, help] : verbs) {
     CLI::App* const sub = table.add_subcommand(verb, help);
     sub->add_option("name", options->name, "PROJECT.TABLE")->required();
-    sub->add_option("--older-than", options->older_than, "only what is older, e.g. 7d");
-    sub->add_option("--keep", options->keep, "snapshots to keep in any case");
+    if (std::string_view(verb) != "compact") {
+      sub->add_option("--older-than", options->older_than, "only what is older, e.g. 7d");
+    }
+    if (std::string_view(verb) == "expire") {
+      sub->add_option("--keep", options->keep, "snapshots to keep in any case")
+          ->check(CLI::NonNegativeNumber);
+    }
     sub->add_flag("--dry-run", options->dry_run, "say what would happen");
     sub->callback([&context, options, verb = std::string(verb)] {
       context.action = [&context, options, verb] {

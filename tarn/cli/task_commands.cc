@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +22,21 @@ struct TaskOptions {
 
 std::string TaskTarget(const TaskOptions& options, std::string_view verb) {
   return "/tarn/v1/tasks/" + EncodeUrl(options.task) + std::string(verb);
+}
+
+Status PreviewTask(CommandContext& context, const TaskOptions& options) {
+  HttpCall call;
+  call.method = "POST";
+  call.target =
+      WithQuery(TaskTarget(options, ":preview"), {{"limit", std::to_string(options.limit)}});
+  TARN_ASSIGN_OR_RETURN(const HttpAnswer answer, ShowRows(context, std::move(call)));
+  for (const auto& [name, value] : answer.headers) {
+    if (name == "tarn-rejected" || name == "tarn-first-rejection") {
+      const std::string label = name == "tarn-rejected" ? "rejected rows" : "the first one";
+      std::fputs(("tarn: " + EscapeForTerminal(label + ": " + value) + "\n").c_str(), stderr);
+    }
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -47,27 +64,24 @@ void AddTaskCommands(CLI::App& app, CommandContext& context) {
     });
   }
   CLI::App* const reload =
-      add("reload", "rebuild the target from the landed data", [&context, options] {
-        json body = json::object();
-        const std::pair<const char*, const std::string*> members[] = {
-            {"type", &options->type}, {"from", &options->from}, {"to", &options->to}};
-        for (const auto& [name, value] : members) {
-          if (!value->empty()) {
-            body[name] = *value;
-          }
-        }
-        return CallAndShow(context, "POST", TaskTarget(*options, ":reload"), body, {});
-      });
+      add("reload", "make the table equal to what has landed, as the file maps it now",
+          [&context, options] {
+            json body = json::object();
+            const std::pair<const char*, const std::string*> members[] = {
+                {"type", &options->type}, {"from", &options->from}, {"to", &options->to}};
+            for (const auto& [name, value] : members) {
+              if (!value->empty()) {
+                body[name] = *value;
+              }
+            }
+            return CallAndShow(context, "POST", TaskTarget(*options, ":reload"), body, {});
+          });
   reload->add_option("--type", options->type,
                      "compare_and_apply, compare_and_apply_without_deletes or drop_and_create");
-  reload->add_option("--from", options->from, "first landing transaction");
-  reload->add_option("--to", options->to, "last landing transaction");
-  CLI::App* const preview = add("preview", "rows as the mapping makes them", [&context, options] {
-    return CallAndShow(
-        context, "POST",
-        WithQuery(TaskTarget(*options, ":preview"), {{"limit", std::to_string(options->limit)}}),
-        json::object(), {});
-  });
+  reload->add_option("--from", options->from, "first landing transaction (not in this version)");
+  reload->add_option("--to", options->to, "last landing transaction (not in this version)");
+  CLI::App* const preview = add("preview", "the first landed rows as the mapping makes them",
+                                [&context, options] { return PreviewTask(context, *options); });
   preview->add_option("--limit", options->limit, "at most so many rows");
   add("status", "state and counters of the task", [&context, options] {
     return CallAndShow(context, "GET", TaskTarget(*options, ""), json(), {});
