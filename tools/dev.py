@@ -10,8 +10,9 @@ tsan [FILTER]      the tests of the rooms with threads, or FILTER, under ThreadS
 fuzz [TARGET]      fuzz one target for --seconds (60); no TARGET lists them
 bench [NAME]       run the benchmarks, or one; arguments after -- are passed on
 soak [FILTER]      the tests too long for every run
-demo [--keep]      land change events, merge them into a table and query it, on this machine
-package            a package to install elsewhere (not there yet)
+demo [--keep]      land change events, merge them into a table and query it, on this machine;
+                   --kafka does it with a topic of a broker that it starts
+package            pack the binary and its libraries into build/package/, to run elsewhere
 setup              only install what is missing and link the git hook
 """
 
@@ -28,6 +29,7 @@ from collections.abc import Iterator
 import fetch_deps
 import format_sources
 import machine
+import package
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools"
@@ -35,6 +37,7 @@ TSAN_ROOMS = "^(base|storage|metastore|catalog|server|task)"
 # Instrumented code confuses these warnings of GCC 12 about libstdc++; the plain build keeps them.
 SANITIZER_FLAGS = "-Wno-stringop-overflow -Wno-array-bounds -Wno-restrict"
 JOBS = os.environ.get("TARN_JOBS") or str(os.cpu_count() or 2)
+TEST_JOBS = int(JOBS) + 1  # Half of the tests' time is waiting: for brokers, for kills, for clocks.
 
 
 class Failed(Exception):
@@ -74,9 +77,11 @@ def build(preset: str, targets: list[str], *, groups: set[str], tests: bool) -> 
     if tests:
         machine.python_environment()
         machine.client_environment()
+        machine.iceberg_environment()
         machine.npm_environment()
     definitions = [f"-DTARN_TEST_PYTHON={machine.python_interpreter()}"]
     definitions += [f"-DTARN_CLIENT_PYTHON={machine.client_interpreter()}"]
+    definitions += [f"-DTARN_ICEBERG_PYTHON={machine.iceberg_interpreter()}"]
     definitions += [f"-DTARN_NPM_CLIENTS={machine.npm_clients()}"]
     if preset == "fuzz":
         definitions += ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
@@ -85,7 +90,9 @@ def build(preset: str, targets: list[str], *, groups: set[str], tests: bool) -> 
     with build_lock(preset):
         directory = configure(preset, definitions)
         command = ["cmake", "--build", directory, "--parallel", JOBS]
-        run(command + (["--target", *targets] if targets else []))
+        # Neither a preprocessor run nor the hash of a precompiled header for each source.
+        cache = {"CCACHE_DEPEND": "1", "CCACHE_INODECACHE": "1"}
+        run(command + (["--target", *targets] if targets else []), env=cache | dict(os.environ))
     return directory
 
 
@@ -118,8 +125,8 @@ def test_environment(directory: pathlib.Path) -> dict[str, str]:
 
 
 def run_tests(preset: str, select: list[str]) -> None:
-    directory = build(preset, [], groups={"build", "test"}, tests=True)
-    command = ["ctest", "--test-dir", directory, "--output-on-failure", "-j2"]
+    directory = build(preset, [], groups={"build", "test", "kafka"}, tests=True)
+    command = ["ctest", "--test-dir", directory, "--output-on-failure", "-j", str(TEST_JOBS)]
     command += ["--no-tests=error", *select]
     if preset in ("asan", "tsan"):
         command = fixed_addresses() + command
@@ -231,7 +238,9 @@ def verb_bench(options) -> None:
         print("benchmarks: none yet")
         return
     targets = ["tarn", *(name for name in chosen if name not in scripts)]
-    directory = build("release", targets, groups={"build", "bench"}, tests=bool(scripts))
+    targets += ["kafka_reader"] if "kafka_bench" in chosen else []
+    groups = {"build", "bench", "kafka"}
+    directory = build("release", targets, groups=groups, tests=bool(scripts))
     for name in chosen:
         print(f"== {name}", flush=True)
         if name in scripts:
@@ -242,24 +251,23 @@ def verb_bench(options) -> None:
 
 
 def verb_demo(options) -> None:
-    script = ROOT / "test" / "e2e" / "demo.py"
-    if not script.exists():
-        print("demo: not available yet", file=sys.stderr)
-        raise Failed(2)
-    directory = build("release", ["tarn"], groups={"build"}, tests=True)
+    script = ROOT / "test" / "e2e" / ("kafka_demo.py" if options.kafka else "demo.py")
+    groups = {"build", "kafka"} if options.kafka else {"build"}
+    directory = build("release", ["tarn"], groups=groups, tests=True)
     command = [machine.python_environment(), script, *(["--keep"] if options.keep else [])]
     run(command, env=test_environment(directory), stdin=None)
 
 
 def verb_package(options) -> None:
-    print("package: not available yet; build/release/tarn runs where it was built", file=sys.stderr)
-    raise Failed(2)
+    directory = build("release", ["tarn"], groups={"build"}, tests=False)
+    print(package.pack(ROOT, directory, ROOT / "build" / "package").relative_to(ROOT))
 
 
 def verb_setup(options) -> None:
-    machine.install_packages({"build", "test"})
+    machine.install_packages({"build", "test", "kafka"})
     machine.python_environment()
     machine.client_environment()
+    machine.iceberg_environment()
     machine.npm_environment()
     for name in fetch_deps.DEPENDENCIES:
         fetch_deps.fetch(name)
@@ -298,7 +306,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     bencher = verb("bench")
     bencher.add_argument("name", nargs="?")
     bencher.add_argument("rest", nargs="*")
-    verb("demo").add_argument("--keep", action="store_true")
+    demo = verb("demo")
+    demo.add_argument("--keep", action="store_true")
+    demo.add_argument("--kafka", action="store_true")
     verb("package")
     verb("setup")
     return parser.parse_args(arguments or ["--help"])

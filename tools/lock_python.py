@@ -4,7 +4,7 @@
 Asks pip what it would install here and writes each version with the sha256 of that very file. Run
 it with Debian 12's Python on x86_64 after changing an .in file:
 
-    lock_python.py [python|client]…
+    lock_python.py [python|client|iceberg]…
 """
 
 import json
@@ -36,7 +36,7 @@ def resolve(name: str) -> None:
 
 
 def main(names: list[str]) -> int:
-    for name in names or ["python", "client"]:
+    for name in names or ["python", "client", "iceberg"]:
         resolve(name)
     return 0
 

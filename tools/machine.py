@@ -17,6 +17,7 @@ TOOLS = pathlib.Path(__file__).resolve().parent
 PACKAGE_LIST = TOOLS / "debian-packages.txt"
 REQUIREMENTS = TOOLS / "python-requirements.txt"
 CLIENT_REQUIREMENTS = TOOLS / "client-requirements.txt"
+ICEBERG_REQUIREMENTS = TOOLS / "iceberg-requirements.txt"
 NPM_CLIENTS = TOOLS / "npm-clients"
 POSTGRES_COMMON = "postgresql-common"
 APT_INSTALL = ["apt-get", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=600"]
@@ -125,6 +126,11 @@ def client_interpreter() -> pathlib.Path:
     return interpreter_of("clients", CLIENT_REQUIREMENTS)
 
 
+def iceberg_interpreter() -> pathlib.Path:
+    """Returns the interpreter with the Iceberg clients."""
+    return interpreter_of("iceberg", ICEBERG_REQUIREMENTS)
+
+
 def python_environment() -> pathlib.Path:
     """Returns python_interpreter(), installing its packages first if needed."""
     return filled(python_interpreter(), REQUIREMENTS)
@@ -133,6 +139,11 @@ def python_environment() -> pathlib.Path:
 def client_environment() -> pathlib.Path:
     """Returns client_interpreter(), installing its packages first if needed."""
     return filled(client_interpreter(), CLIENT_REQUIREMENTS)
+
+
+def iceberg_environment() -> pathlib.Path:
+    """Returns iceberg_interpreter(), installing its packages first if needed."""
+    return filled(iceberg_interpreter(), ICEBERG_REQUIREMENTS)
 
 
 def filled(interpreter: pathlib.Path, requirements: pathlib.Path) -> pathlib.Path:

@@ -3,8 +3,9 @@
 
     services.py NAME…    install each, print the path of its program, one a line
 
-Names: versitygw, seaweedfs. Each is pinned: the wheels by sha256 (fetch_deps.py), what is built
-from Go sources by the go.sum beside its go.mod.
+Names: versitygw, seaweedfs, kfake, kafka (a directory, see fetch_kafka.py). Each is pinned: the
+wheels by sha256 (fetch_deps.py), what is built from Go sources by the go.sum beside its go.mod,
+the jars by checksums.txt beside their pom.xml.
 """
 
 import fcntl
@@ -15,6 +16,7 @@ import subprocess
 import sys
 
 import fetch_deps
+import fetch_kafka
 
 TOOLS = pathlib.Path(__file__).resolve().parent
 
@@ -26,9 +28,10 @@ def weed() -> pathlib.Path:
 
 
 def go_program(folder: str, package: str) -> pathlib.Path:
-    """Builds `package` with the modules that tools/<folder>/go.sum pins."""
+    """Builds `package`, ours or another's, with the modules that tools/<folder>/go.sum pins."""
     source = TOOLS / folder
-    pins = (source / "go.mod").read_bytes() + (source / "go.sum").read_bytes()
+    files = ["go.mod", "go.sum", *sorted(path.name for path in source.glob("*.go"))]
+    pins = b"".join((source / name).read_bytes() for name in files)
     toolchain = fetch_deps.archives_of("go")[0]
     digest = hashlib.sha256(pins + toolchain.version.encode()).hexdigest()[:10]
     root = fetch_deps.cache_root()
@@ -61,6 +64,8 @@ def go_program(folder: str, package: str) -> pathlib.Path:
 SERVICES = {
     "versitygw": lambda: go_program("versitygw", "github.com/versity/versitygw/cmd/versitygw"),
     "seaweedfs": weed,
+    "kfake": lambda: go_program("kfake", "."),
+    "kafka": fetch_kafka.fetch,
 }
 
 

@@ -63,7 +63,8 @@ BANNED_CALLS = (
 ROOM_ONLY_HEADERS = (
     (r"duckdb[./]", ("tarn/engine/",)),
     (r"librdkafka/", ("tarn/source/", "test/support/", "bench/")),
-    (r"sqlite3\.h$|libpq-fe\.h$", ("tarn/metastore/", "tarn/source/postgres/", "bench/")),
+    (r"sqlite3\.h$|libpq-fe\.h$", ("tarn/metastore/", "tarn/source/postgres/", "test/support/",
+                                    "bench/")),
     (r"boost/", ("tarn/server/http/", "bench/")),
 )
 # What headers of ours must not include, and what they include instead.

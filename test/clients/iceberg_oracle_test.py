@@ -2,7 +2,8 @@
 
 The C++ test SnapshotUpdateTest.TableForOtherReaders writes a partitioned table with position
 deletes, two partition specs and a renamed column; PyIceberg, fastavro and DuckDB must see the same
-rows. Set TARN_ICEBERG_TEST to the built iceberg_test program.
+rows. TableOperationOracleTest.VectorsForOtherReaders writes one of version 3 with deletion vectors.
+Set TARN_ICEBERG_TEST to the built iceberg_test program.
 """
 
 import os
@@ -16,20 +17,60 @@ from pyiceberg.table import StaticTable
 EXPECTED_IDS = [i for i in range(50) if i not in (7, 13)] + list(range(100, 110))
 
 
-@pytest.fixture(scope="module")
-def metadata_location(tmp_path_factory) -> str:
-    root = tmp_path_factory.mktemp("warehouse")
+EXPECTED_VECTOR_IDS = [i for i in range(99) if i not in (3, 4, 5, 30)]
+
+
+def write_table(root, test: str, name: str) -> str:
+    """Runs one C++ test that writes the table; returns its metadata file."""
     program = os.environ["TARN_ICEBERG_TEST"]
     environment = dict(os.environ, TARN_ICEBERG_ORACLE_DIR=str(root))
     subprocess.run(
-        [program, "--gtest_filter=SnapshotUpdateTest.TableForOtherReaders"],
+        [program, f"--gtest_filter={test}"],
         check=True,
         env=environment,
         stdout=subprocess.DEVNULL,
     )
-    files = list((root / "ns/oracle/metadata").glob("*.metadata.json"))
+    files = list((root / f"ns/{name}/metadata").glob("*.metadata.json"))
     assert len(files) == 1
     return str(files[0])
+
+
+@pytest.fixture(scope="module")
+def metadata_location(tmp_path_factory) -> str:
+    root = tmp_path_factory.mktemp("warehouse")
+    return write_table(root, "SnapshotUpdateTest.TableForOtherReaders", "oracle")
+
+
+@pytest.fixture(scope="module")
+def vectors_location(tmp_path_factory) -> str:
+    root = tmp_path_factory.mktemp("warehouse")
+    return write_table(root, "TableOperationOracleTest.VectorsForOtherReaders", "vectors")
+
+
+def duckdb_with_iceberg():
+    import duckdb
+
+    connection = duckdb.connect()
+    for extension in ("avro", "iceberg"):
+        module = __import__(f"duckdb_extension_{extension}")
+        folder = pathlib.Path(module.__file__).parent
+        file = next(folder.rglob(f"{extension}.duckdb_extension"))
+        connection.execute(f"INSTALL '{file}'")
+        connection.execute(f"LOAD {extension}")
+    return connection
+
+
+def test_deletion_vectors_are_read_by_pyiceberg(vectors_location):
+    table = StaticTable.from_metadata(vectors_location)
+    assert table.metadata.format_version == 3
+    rows = table.scan().to_arrow().sort_by("id")
+    assert rows.column("id").to_pylist() == EXPECTED_VECTOR_IDS
+
+
+def test_deletion_vectors_are_read_by_duckdb(vectors_location):
+    rows = duckdb_with_iceberg().execute(
+        f"SELECT id FROM iceberg_scan('{vectors_location}') ORDER BY id").fetchall()
+    assert [row[0] for row in rows] == EXPECTED_VECTOR_IDS
 
 
 def test_pyiceberg_sees_the_rows(metadata_location):
@@ -67,15 +108,7 @@ def test_fastavro_reads_every_avro_file(metadata_location):
 
 
 def test_duckdb_sees_the_rows(metadata_location):
-    import duckdb
-
-    connection = duckdb.connect()
-    for extension in ("avro", "iceberg"):
-        module = __import__(f"duckdb_extension_{extension}")
-        folder = pathlib.Path(module.__file__).parent
-        file = next(folder.rglob(f"{extension}.duckdb_extension"))
-        connection.execute(f"INSTALL '{file}'")
-        connection.execute(f"LOAD {extension}")
+    connection = duckdb_with_iceberg()
     rows = connection.execute(
         f"SELECT id, note, part FROM iceberg_scan('{metadata_location}') ORDER BY id"
     ).fetchall()

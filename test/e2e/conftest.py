@@ -12,3 +12,12 @@ from server import Server  # noqa: E402
 def server(tmp_path):
     with Server(tmp_path / "home") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    """A Kafka broker for the tests of one file, each of which has topics of its own."""
+    from kafka_broker import Broker
+
+    with Broker(tmp_path_factory.mktemp("kafka")) as running:
+        yield running

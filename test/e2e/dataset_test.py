@@ -1,6 +1,8 @@
 """Branches, merges, tags, increments and retention of datasets on the command line."""
 
 import json
+import urllib.error
+import urllib.request
 
 import pytest
 from server import CommandFailed
@@ -66,3 +68,107 @@ def test_retention_marks_and_explains(server, tmp_path):
     run(server, "retention", "unmark", "default/d", first["rid"])
     assert run(server, "sweep", "--dry-run")["removed"] == 0
     run(server, "retention", "delete", "newest")
+
+
+def infer(server, dataset="default/d", body=None):
+    rid = server.json("dataset", "show", dataset)["rid"]
+    request = urllib.request.Request(
+        f"{server.url}/tarn/v1/datasets/{rid}:inferSchema", method="POST",
+        data=json.dumps(body or {}).encode(),
+        headers={"Authorization": f"Bearer {server.token()}", "Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        return rid, json.load(answer)
+
+
+def put_schema(server, rid, schema):
+    request = urllib.request.Request(
+        f"{server.url}/api/v2/datasets/{rid}/putSchema?preview=true", method="PUT",
+        data=json.dumps({"schema": schema}).encode(),
+        headers={"Authorization": f"Bearer {server.token()}", "Content-Type": "application/json"})
+    urllib.request.urlopen(request).close()
+
+
+def types_of(inferred):
+    return {field["name"]: field["type"] for field in inferred["schema"]["fieldSchemaList"]}
+
+
+def test_a_schema_is_inferred_from_text_and_reads_it(server, tmp_path):
+    server.run("dataset", "create", "default/d")
+    put(server, tmp_path, "a.csv", "id;zip;price;ok;day;at;note\n"
+        "1;00123;1.5;true;2026-01-02;2026-01-02 03:04:05;\"a;b\"\n"
+        "-2;99999;3;FALSE;2026-01-03;2026-01-02T03:04:05Z;\n")
+    put(server, tmp_path, "b.csv", "id;zip;price;ok;day;at;note\n"
+        "12345678901234567890;1;0.1;;;;x\n")
+    put(server, tmp_path, "c.csv", "other;columns\n1;2\n")
+    put(server, tmp_path, "d.json", "{\"id\": 1}\n")
+    put(server, tmp_path, "_hidden", "{")
+    rid, inferred = infer(server)
+    assert inferred["format"] == "CSV"
+    assert types_of(inferred) == {
+        "id": "STRING", "zip": "STRING", "price": "DOUBLE", "ok": "BOOLEAN", "day": "DATE",
+        "at": "TIMESTAMP", "note": "STRING"}
+    files = {file["path"]: file for file in inferred["files"]}
+    assert sorted(files) == ["a.csv", "b.csv", "c.csv", "d.json"]
+    assert files["a.csv"]["problem"] is None and files["a.csv"]["rows"] == 2
+    assert "other, columns" in files["c.csv"]["problem"]
+    assert "JSON" in files["d.json"]["problem"]
+    _, sampled = infer(server, body={"sample": {"files": 1, "rowsPerFile": 1}})
+    assert types_of(sampled)["id"] == "LONG" and len(sampled["files"]) == 1
+    for name in ("c.csv", "d.json"):
+        server.run("dataset", "rm", "default/d", name)
+    put_schema(server, rid, inferred["schema"])
+    rows = run(server, "read", "default/d")
+    assert rows[0]["zip"] == "00123" and rows[0]["note"] == "a;b" and rows[0]["day"] == "2026-01-02"
+    assert rows[2]["id"] == "12345678901234567890" and rows[2]["ok"] is None
+
+
+def test_inference_calls_files_what_the_dataset_calls_them(server, tmp_path):
+    for name, text in (("a.csv", "id;x\n1;\"open\n2;3\n"), ("a.parquet", "PAR1 nothing of it")):
+        dataset = f"default/{name[2:]}"
+        (tmp_path / name).write_text(text)
+        run(server, "create", dataset)
+        run(server, "put", dataset, str(tmp_path / name))
+        try:
+            _, inferred = infer(server, dataset)
+            told = inferred["files"][0]["problem"]
+        except urllib.error.HTTPError as failure:
+            told = failure.read().decode()
+        assert told and name in told and "warehouse" not in told, told
+
+
+def test_a_schema_is_inferred_from_json_and_reads_it(server, tmp_path):
+    server.run("dataset", "create", "default/d")
+    put(server, tmp_path, "a.jsonl", '{"id": 1, "s": {"x": [1, 2]}}\n{"id": 2, "n": 0.5}\n')
+    put(server, tmp_path, "b.json", '[{"id": 12345678901234567890, "s": {"y": "t"}}, 5]')
+    rid, inferred = infer(server)
+    assert inferred["format"] == "JSON"
+    assert types_of(inferred) == {"id": "DECIMAL", "s": "STRUCT", "n": "DOUBLE"}
+    problems = [file["problem"] for file in inferred["files"]]
+    assert problems[0] is None and "1 records" in problems[1]
+    put(server, tmp_path, "b.json", '[{"id": 12345678901234567890, "s": {"y": "t"}}]',
+        "--type", "UPDATE")
+    put_schema(server, rid, inferred["schema"])
+    text = server.run("--json", "dataset", "read", "default/d")
+    assert "12345678901234567890" in text
+    rows = json.loads(text)
+    assert rows[0]["s"] == {"x": [1, 2], "y": None} and rows[1]["n"] == 0.5
+    assert rows[2]["s"] == {"x": None, "y": "t"}
+    put(server, tmp_path, "c.json", '{"id": "no number"}')
+    with pytest.raises(CommandFailed) as failure:
+        run(server, "read", "default/d")
+    assert failure.value.code == 1 and "JSON" in failure.value.errors
+
+
+def test_what_cannot_be_inferred_is_said(server, tmp_path):
+    server.run("dataset", "create", "default/d")
+    with pytest.raises(urllib.error.HTTPError) as failure:
+        infer(server)
+    assert failure.value.code == 412
+    (tmp_path / "x.bin").write_bytes(b"\x00\x01\x02")
+    server.run("dataset", "put", "default/d", str(tmp_path / "x.bin"))
+    with pytest.raises(urllib.error.HTTPError) as failure:
+        infer(server)
+    assert "x.bin" in failure.value.read().decode()
+    with pytest.raises(urllib.error.HTTPError) as failure:
+        infer(server, body={"sample": {"files": 0}})
+    assert failure.value.code == 400

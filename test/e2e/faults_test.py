@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from changes import Changes
 from server import CommandFailed, Server, binary
 
 PIPELINE = """\
@@ -41,40 +42,18 @@ CRASH_POINTS = [
 ]
 
 
-class Feed:
+class Feed(Changes):
     """Files of random changes and what the tables must show of them."""
 
     def __init__(self, folder, seed):
+        super().__init__(seed)
         self.folder = folder
-        self.random = random.Random(seed)
-        self.live = {}
-        self.versions = 0  # Rows that the history view must have.
-        self.number = 0
 
     def write_file(self, rows=200):
-        lines = []
-        for _ in range(rows):
-            self.number += 1
-            key = self.random.randint(1, 150)
-            gone = self.random.random() < 0.2
-            lines.append(json.dumps({"id": key, "n": self.number, "gone": gone}))
-            if gone:
-                self.versions += self.live.pop(key, None) is not None
-            else:
-                self.live[key] = self.number
-                self.versions += 1
+        lines = [json.dumps(change) for change in self.make(rows)]
         path = self.folder / f"{self.number:09}.jsonl"
         path.with_suffix(".part").write_text("\n".join(lines) + "\n")
         path.with_suffix(".part").rename(path)
-
-    def check(self, server):
-        rows = server.sql("SELECT id, n FROM orders.orders")
-        assert {row["id"]: row["n"] for row in rows} == self.live
-        assert len(rows) == len(self.live)
-        count = server.sql("SELECT count(*) AS c FROM landing.events")[0]["c"]
-        assert count == self.number
-        history = server.sql("SELECT count(*) AS c FROM orders.orders__history")[0]["c"]
-        assert history == self.versions
 
 
 @pytest.fixture

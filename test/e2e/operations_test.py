@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from server import CommandFailed, Server, binary
+from server import (CommandFailed, Server, binary, follow, metrics_of, tasks_of, wait_for)
 
 PIPELINE = """\
 pipeline: p
@@ -37,6 +37,16 @@ def write_lines(path, records):
     part.rename(path)
 
 
+def plan_of(server, file):
+    """The lines of a plan by object. With a refusal it ends as a conflict does."""
+    done = subprocess.run(
+        [binary(), "pipeline", "plan", str(file), "--json", "--url", server.url,
+         "--home", str(server.home)], capture_output=True, text=True)
+    lines = json.loads(done.stdout)
+    assert done.returncode == (4 if any(line["refused"] for line in lines) else 0), done.stderr
+    return {line["object"]: line for line in lines}
+
+
 @pytest.fixture
 def place(tmp_path):
     folder = tmp_path / "in"
@@ -44,32 +54,6 @@ def place(tmp_path):
     file = tmp_path / "p.yaml"
     file.write_text(PIPELINE.format(uri=folder.as_uri()))
     return folder, file
-
-
-def tasks_of(server):
-    return {task["task"]: task for task in server.json("status")["tasks"]}
-
-
-def wait_for(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.1)
-    raise AssertionError("it did not happen in time")
-
-
-def follow(server, file):
-    """`tarn run` in the background; the pipeline goes on when it is killed."""
-    return subprocess.Popen(
-        [binary(), "run", str(file), "--url", server.url, "--home", str(server.home)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def metrics_of(server):
-    with urllib.request.urlopen(server.url + "/metrics") as answer:
-        return answer.read().decode()
 
 
 def test_status_and_metrics_after_a_run(server, place):
@@ -138,6 +122,8 @@ def test_one_task_stops_alone_and_lags(server, place):
         tasks = wait_for(lambda: (now := tasks_of(server))["p.orders"]["lag_rows"] == 5 and now)
         assert tasks["p.events"]["state"] == "RUNNING" and tasks["p.events"]["lag_rows"] == 0
         assert wait_for(lambda: tasks_of(server)["p.orders"]["lag_seconds"] > 0)
+        assert tasks["p.orders"]["lag_bytes"] > 100 and tasks["p.events"]["lag_bytes"] == 0
+        assert re.search(r'tarn_task_lag_bytes{[^}]*task="orders"[^}]*} [1-9]', metrics_of(server))
         assert running.poll() is None
         server.stop()
         server.start()  # What was stopped stays so.
@@ -227,7 +213,7 @@ def test_recreate_evaluates_everything_again(server, place):
     server.run("run", str(file), "--once")
     first = server.sql("SELECT id, n FROM orders.orders ORDER BY id")
     file.write_text(file.read_text().replace("key: [id]", "key: [n]"))
-    plan = {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+    plan = plan_of(server, file)
     assert plan["p.orders"]["refused"] and "recreate p.orders" in plan["p.orders"]["effect"]
     with pytest.raises(CommandFailed):
         server.run("run", str(file), "--once")
@@ -239,25 +225,22 @@ def test_recreate_evaluates_everything_again(server, place):
         with pytest.raises(CommandFailed) as failure:
             server.run("task", "recreate", task)
         assert failure.value.code == code
-    with pytest.raises(CommandFailed) as failure:
-        server.run("task", "reload", "p.orders")
-    assert "not available in this version" in failure.value.errors
 
 
 def test_plans_foresee_refusals(server, place, tmp_path):
     folder, file = place
     write_lines(folder / "1.jsonl", [{"id": 1}])
-    plan = {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+    plan = plan_of(server, file)
     assert {line["change"] for line in plan.values()} == {"create"}
     assert "orders_internal.orders_internal" in plan["p.orders"]["effect"]
     server.run("run", str(file), "--once")
-    plan = {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+    plan = plan_of(server, file)
     assert {line["change"] for line in plan.values()} == {"keep"}
     text = file.read_text()
 
     def planned(changed):
         file.write_text(changed)
-        return {line["object"]: line for line in server.json("pipeline", "plan", str(file))}
+        return plan_of(server, file)
 
     line = planned(text.replace("key: [id]", 'key: [id]\n    where: "id > 1"'))["p.orders"]
     assert line["change"] == "change" and "future rows" in line["effect"] and not line["refused"]
@@ -415,7 +398,7 @@ def test_a_token_is_needed_otherwise(server):
     ('tls_certificate = "x"', "tls_certificate is not available"),
     ("[tls]", "tls is not available"),
     ("[retention]", "retention is not available"),
-    ('metastore = "postgresql://me:word@host/db"', "postgresql: is not available"),
+    ('metastore = "postgresql://me:hush@host/db"', "a password does not belong"),
     ("wrong = 1", "unknown key wrong"),
     ('[secrets]\nallow = "X"', "secrets has only allow"),
 ])
@@ -425,7 +408,7 @@ def test_configuration_names_what_it_refuses(tmp_path, line, complaint):
     (home / "tarn.toml").write_text(line + "\n")
     refused = serve(home, "--listen", "127.0.0.1:0")
     assert refused.returncode == 1 and complaint in refused.stderr, refused.stderr
-    assert "word" not in refused.stderr
+    assert "hush" not in refused.stderr
 
 
 def test_unknown_variables_are_refused_by_name(tmp_path):
@@ -455,3 +438,190 @@ def test_allowed_paths_hold_behind_symbolic_links(tmp_path, place):
 
 def test_projects_are_listed(server):
     assert [project["name"] for project in server.json("project", "list")] == ["default"]
+
+
+def test_the_files_of_the_server_are_no_source(server, place):
+    folder, file = place
+    own = server.home / "inside"
+    own.mkdir()
+    (folder / "link").symlink_to(server.home)
+    for uri in (server.home, own, server.home / "warehouse", server.home.parent, "/",
+                folder / "link"):
+        file.write_text(PIPELINE.format(uri=f"file://{uri}"))
+        for command in ("validate", "apply"):
+            with pytest.raises(CommandFailed) as failure:
+                server.run("pipeline", command, str(file))
+            assert failure.value.code == 6 and "server's own files" in failure.value.errors
+
+
+def test_a_preview_shows_rows_as_the_mapping_makes_them(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [
+        {"id": 1, "big": 12345678901234567890123, "a": {"b": "x"}}, {"id": None}, {"id": 2}])
+    text = PIPELINE.format(uri=folder.as_uri()) + """\
+    columns:
+      twice: "id * 2"
+    rename: {a_b: c}
+"""
+    file.write_text(text)
+    server.run("pipeline", "apply", str(file))
+    with pytest.raises(CommandFailed) as failure:
+        server.run("task", "preview", "p.orders")
+    assert "nothing has landed" in failure.value.errors
+    with pytest.raises(CommandFailed) as failure:
+        server.run("task", "preview", "p.events")
+    assert "only transform tasks" in failure.value.errors
+    server.run("run", str(file), "--once")
+    tasks = tasks_of(server)
+    output = server.run("task", "preview", "p.orders", "--json")
+    assert "12345678901234567890123" in output
+    rows = json.loads(output)
+    assert [(row["id"], row["c"], row["twice"]) for row in rows] == [(1, "x", 2), (2, None, 4)]
+    assert len(json.loads(server.run("task", "preview", "p.orders", "--limit", "1",
+                                     "--json"))) == 1
+    assert "twice" in server.run("task", "preview", "p.orders")
+    landed = server.run("dataset", "read", "default/landing/events", "--columns", "id,big",
+                        "--json")
+    assert json.loads(landed) == [{"id": 1, "big": 12345678901234567890123},
+                                  {"id": None, "big": None}, {"id": 2, "big": None}]
+    assert "12345678901234567890123" in landed
+    assert tasks_of(server) == tasks
+
+
+def test_a_reload_makes_the_table_what_the_file_says(server, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}, {"id": 1, "v": "c"}])
+    server.run("run", str(file), "--once")
+    file.write_text(file.read_text() + "    columns: {v: \"upper(v)\"}\n    where: id < 2\n")
+    server.run("pipeline", "apply", str(file))
+    query = "SELECT id, v FROM orders.orders ORDER BY id"
+    assert server.sql(query) == [{"id": 1, "v": "c"}, {"id": 2, "v": "b"}]
+    server.run("task", "reload", "p.orders", "--type", "compare_and_apply_without_deletes")
+    assert server.sql(query) == [{"id": 1, "v": "C"}, {"id": 2, "v": "b"}]
+    server.run("task", "reload", "p.orders")
+    assert server.sql(query) == [{"id": 1, "v": "C"}]
+    assert server.sql("SELECT hdr__operation AS o FROM orders_internal.orders_internal "
+                      "WHERE hdr__partition = 'Current'") == [{"o": "u"}]
+    assert [table["name"] for table in server.json("table", "list")
+            if "reload" in table["name"]] == []
+    for words, code in ((("task", "reload", "p.orders", "--type", "all"), 1),
+                        (("task", "reload", "p.orders", "--from", "x"), 1),
+                        (("task", "reload", "p.none"), 3)):
+        with pytest.raises(CommandFailed) as failure:
+            server.run(*words)
+        assert failure.value.code == code, words
+
+
+def test_groups_and_roles(server):
+    server.run("dataset", "create", "default/shared")
+    user = server.json("user", "create", "ann")
+    token = server.json("token", "create", "--user", "ann")["token"]
+    group = server.json("group", "create", "readers", "--description", "who read")
+    assert [(one["id"], one["name"]) for one in server.json("group", "list")] == [
+        (group["id"], "readers")]
+    server.run("group", "add", "readers", "--user", "ann")
+    member = server.json("group", "members", "readers")[0]
+    assert (member["principalId"], member["name"]) == (user["id"], "ann")
+
+    def code_of(*words):
+        try:
+            server.run(*words)
+        except CommandFailed as failure:
+            return failure.code
+        return 0
+
+    def shows():
+        return code_of("--token", token, "dataset", "show", "default/shared")
+
+    assert shows() == 3
+    server.run("role", "grant", "default/shared", "viewer", "--group", "readers")
+    assert shows() == 0
+    assert server.json("role", "list", "default/shared") == [
+        {"role": "compass:view", "type": "GROUP", "principal": group["id"], "name": "readers"}]
+    assert "readers" in server.run("role", "list", "default/shared")
+    assert code_of("--token", token, "role", "grant", "default/shared", "owner", "--user",
+                   user["id"]) in (3, 6)
+    server.run("group", "remove", "readers", "--user", "ann")
+    assert shows() == 3
+    server.run("role", "grant", "default/shared", "Viewer", "--everyone")
+    assert shows() == 0
+    server.run("role", "revoke", "default/shared", "Viewer", "--everyone")
+    assert shows() == 3
+    for words, code in ((("group", "add", "readers"), 2),
+                        (("group", "add", "readers", "--user", "bob"), 3),
+                        (("group", "delete", "writers"), 3),
+                        (("role", "grant", "default/shared", "boss", "--user", "ann"), 1),
+                        (("role", "grant", "default/shared", "viewer"), 2),
+                        (("role", "grant", "default/none", "viewer", "--user", "ann"), 3)):
+        assert code_of(*words) == code, words
+    server.run("group", "delete", "readers")
+    assert server.json("group", "list") == []
+
+
+def test_a_metastore_moves_to_another_home(tmp_path, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": 1}, {"id": 2}])
+    shared = {"TARN_WAREHOUSE": str(tmp_path / "warehouse")}
+    bundle = tmp_path / "bundle"
+
+    def metastore(home, *words):
+        return subprocess.run([binary(), "metastore", *words, "--home", str(home)],
+                              capture_output=True, text=True, env={**os.environ, **shared})
+
+    with Server(tmp_path / "old", shared) as server:
+        server.run("run", str(file), "--once")
+        token = server.token()
+        running = metastore(server.home, "export", str(bundle))
+        assert running.returncode != 0 and "in use by process" in running.stderr
+        assert not bundle.exists()
+    old = tmp_path / "old"
+    assert metastore(old, "check").returncode == 0
+    done = metastore(old, "export", str(bundle))
+    assert done.returncode == 0, done.stderr
+    assert stat.S_IMODE(bundle.stat().st_mode) == 0o600
+    assert metastore(old, "export", str(bundle)).returncode == 4
+    assert metastore(old, "import", str(bundle)).returncode == 4
+
+    new = tmp_path / "new"
+    assert metastore(new, "import", str(bundle)).returncode == 3
+    new.mkdir()
+    text = bundle.read_bytes()
+    (tmp_path / "cut").write_bytes(text[:len(text) // 2])
+    cut = metastore(new, "import", str(tmp_path / "cut"))
+    assert cut.returncode == 1 and "not whole" in cut.stderr
+    assert not list(new.glob("metastore.db*"))
+    done = metastore(new, "import", str(bundle))
+    assert done.returncode == 0, done.stderr
+    with Server(new, shared) as server:
+        rows = server.sql("SELECT id FROM orders.orders ORDER BY id", "--token", token)
+        assert rows == [{"id": 1}, {"id": 2}]
+        write_lines(folder / "2.jsonl", [{"id": 3}])
+        server.run("--token", token, "run", str(file), "--once")
+        assert len(server.sql("SELECT id FROM orders.orders", "--token", token)) == 3
+
+
+def test_a_lost_metastore_is_not_replaced_by_an_empty_one(tmp_path):
+    home = tmp_path / "home"
+    with Server(home) as server:
+        token = server.token()
+    kept = (home / "metastore.db").read_bytes()
+    for lost in (None, b""):
+        for file in home.glob("metastore.db*"):
+            file.unlink()
+        if lost is not None:
+            (home / "metastore.db").write_bytes(lost)
+        with pytest.raises(RuntimeError) as failure:
+            Server(home).start()
+        assert "was in use" in str(failure.value)
+    (home / "metastore.db").write_bytes(kept)
+    with Server(home) as server:
+        assert server.token() == token and server.json("status")["tasks"] == []
+
+
+def test_a_file_that_names_itself_is_refused(server, tmp_path):
+    for text in ("pipeline: &a\n  x: *a\n", "pipeline: p\nsources: &s\n  f: *s\nlanding: {}\n"):
+        (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(CommandFailed) as failure:
+            server.run("pipeline", "validate", str(tmp_path / "c.yaml"))
+        assert failure.value.code in (1, 2) and "inside the value" in failure.value.errors
+    assert server.json("status")["tasks"] == []

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from foreign import read_with_duckdb, read_with_pyiceberg
-from server import DATA, CommandFailed
+from server import DATA, CommandFailed, tasks_of
 
 
 def write_lines(path, records):
@@ -199,6 +199,37 @@ def test_merge_with_delete_when_and_history(server, tmp_path):
         (2, "new", "I", "PRIOR"), (3, "new", "I", "CURRENT")]
 
 
+def test_several_inputs_are_taken_in_the_order_in_which_they_landed(server, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(f"""\
+pipeline: p
+sources:
+  a: {{type: files, uri: {(tmp_path / "a").as_uri()}}}
+  b: {{type: files, uri: {(tmp_path / "b").as_uri()}}}
+landing:
+  first: {{source: a, content: {{type: json}}}}
+  second: {{source: b, content: {{type: json}}}}
+transform:
+  orders: {{from: [first, second], key: [id], history: true}}
+""")
+    query = ("SELECT v, w, hdr__operation AS op, hdr__store AS store FROM orders.orders__history "
+             "ORDER BY hdr__from_timestamp")
+    for number, folder in enumerate("abaab"):
+        record = {"id": 1, "v": number} | ({"w": "b"} if folder == "b" else {})
+        write_lines(tmp_path / folder / f"{number}.jsonl", [record])
+        server.run("run", str(file), "--once")
+    live = server.sql(query)
+    assert [row["v"] for row in live] == [0, 1, 2, 3, 4]
+    assert [row["w"] for row in live] == [None, "b", None, None, "b"]
+    # A replay has all of it at once.
+    server.run("task", "recreate", "p.orders")
+    server.run("run", str(file), "--once")
+    assert server.sql(query) == live
+    assert server.sql("SELECT v FROM orders.orders") == [{"v": 4}]
+
+
 def test_rows_that_cannot_be_mapped_are_rejected(server, tmp_path):
     file, folder = write_pipeline(tmp_path, """\
   orders:
@@ -358,6 +389,112 @@ def test_rows_leave_and_enter_the_filter(server, tmp_path):
     server.run("run", str(file), "--once")
     assert by_id(server.sql("SELECT id, n FROM big.big")) == [
         {"id": 2, "n": 50}, {"id": 4, "n": 40}]
+
+
+def test_delete_when_holds_for_changes_with_an_image_before(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, """\
+  orders: {from: events, key: [id], delete_when: "state = 'gone'", history: true}
+""", "{type: json, envelope: debezium, cdc_before: full}")
+    rows = [{"id": n, "state": "new"} for n in (1, 2, 3, 4)]
+    write_lines(folder / "a.jsonl", [change("c", None, row) for row in rows])
+    server.run("run", str(file), "--once")
+    write_lines(folder / "b.jsonl", [
+        change("u", rows[0], {"id": 1, "state": "gone"}),
+        change("u", rows[1], {"id": 8, "state": "gone"}),
+        change("u", rows[2], {"id": 9, "state": "moved"}),
+        change("u", {"id": 4, "state": "gone"}, {"id": 4, "state": "back"})])
+    server.run("run", str(file), "--once")
+    assert by_id(server.sql("SELECT * FROM orders.orders")) == [
+        {"id": 4, "state": "back"}, {"id": 9, "state": "moved"}]
+    assert tasks_of(server)["p.orders"]["filtered"] == 0
+
+
+def test_columns_that_were_null_at_first(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, """\
+  every: {from: events, key: [id], rename: {old: new}}
+  few: {from: events, key: [id], columns: {id: id, v: v}, only: true}
+""")
+    first = {"id": 1, "disc%": None, "disc_total": 5, "old": None, "v": "a",
+             "s": {"a": None, "b": 1}}
+    write_lines(folder / "1.jsonl", [first])
+    server.run("run", str(file), "--once")
+    assert server.sql("SELECT * FROM every.every") == [
+        {"id": 1, "disc_total": 5, "v": "a", "s_b": 1}]
+    write_lines(folder / "2.jsonl", [{**first, "id": 2, "disc%": 7, "old": 1.5, "s": {"a": 5}}])
+    server.run("run", str(file), "--once")
+    row = server.sql("SELECT * FROM every.every WHERE id = 2")[0]
+    assert (row["disc%"], row["new"], row["s_a"], row["disc_total"]) == (7, 1.5, 5, 5)
+    assert by_id(server.sql("SELECT * FROM few.few")) == [
+        {"id": 1, "v": "a"}, {"id": 2, "v": "a"}]
+
+
+def test_a_table_that_takes_no_columns_takes_no_mapped_ones(server, tmp_path):
+    text = """\
+  orders:
+    from: events
+    key: [id]
+    schema_evolution: {add_column: ignore}
+"""
+    file, folder = write_pipeline(tmp_path, text)
+    write_lines(folder / "1.jsonl", [{"id": 1, "v": 1}])
+    server.run("run", str(file), "--once")
+    write_pipeline(tmp_path, text + "    columns: {w: \"v + 1\"}\n    rename: {x: y}\n")
+    write_lines(folder / "2.jsonl", [{"id": 2, "v": 2, "x": 3}])
+    server.run("run", str(file), "--once")
+    assert by_id(server.sql("SELECT * FROM orders.orders")) == [
+        {"id": 1, "v": 1}, {"id": 2, "v": 2}]
+
+
+@pytest.mark.parametrize("metrics", ["none", "counts"])
+def test_tables_without_metrics_keep_their_history(server, tmp_path, metrics):
+    file, folder = write_pipeline(tmp_path, f"""\
+  orders:
+    from: events
+    key: [id]
+    soft_delete: true
+    history: true
+    delete_when: "gone"
+    event_time: "CAST(seen AS TIMESTAMPTZ)"
+    table_properties: {{write.metadata.metrics.default: {metrics},
+                        write.metadata.metrics.column.hdr__operation: none}}
+""")
+    for name, day, gone in (("1", 10, False), ("2", 20, True), ("3", 15, False), ("4", 25, False)):
+        write_lines(folder / f"{name}.jsonl",
+                    [{"id": 1, "seen": f"2026-01-{day}T00:00:00Z", "gone": gone}])
+        server.run("run", str(file), "--once")
+    spans = server.sql("SELECT hdr__from_timestamp AS f, hdr__to_timestamp AS t FROM "
+                       "orders.orders__history ORDER BY f, t")
+    assert all(a["t"] is not None and a["t"] <= b["f"] for a, b in zip(spans, spans[1:]))
+    assert len(server.sql("SELECT * FROM orders.orders")) == 1
+
+
+def test_the_key_of_a_source_that_names_no_table(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, "  all: {from: events}", CHANGES)
+    for name, row in (("a", {"id": 1, "v": "x"}), ("b", {"id": 1, "v": "y"})):
+        value = {"op": "c" if name == "a" else "u", "before": None, "after": row}
+        write_lines(folder / f"{name}.jsonl", [{"key": {"id": 1}, "value": value}])
+        server.run("run", str(file), "--once")
+    assert server.sql("SELECT * FROM \"all\".\"all\"") == [{"id": 1, "v": "y"}]
+
+
+def test_names_that_belong_to_others_are_found_before_the_first_row(server, tmp_path):
+    file, folder = write_pipeline(tmp_path, "  orders: {from: events, key: [id]}")
+    write_lines(folder / "1.jsonl", [{"id": 1}])
+    server.run("run", str(file), "--once")
+    (tmp_path / "mine").write_text("mine")
+    server.run("dataset", "create", "default/landing/others__rejected")
+    server.run("dataset", "put", "default/landing/others__rejected", str(tmp_path / "mine"))
+    server.run("dataset", "create", "default/orders/sales")
+    text = file.read_text().replace("pipeline: p", "pipeline: q")
+    for changed, name in (
+            (text.replace("events", "others").replace("orders:", "o2:"), "others__rejected"),
+            (text.replace("events", "more").replace("orders:", "sales:").replace(
+                "key:", "schema: orders, key:"), "sales")):
+        file.write_text(changed)
+        for command in (("pipeline", "apply", str(file)), ("run", str(file), "--once")):
+            with pytest.raises(CommandFailed) as failure:
+                server.run(*command)
+            assert failure.value.code == 4 and name in failure.value.errors
 
 
 def test_a_wrong_pipeline_file_names_line_and_column(server, tmp_path):

@@ -7,9 +7,12 @@ import select
 import signal
 import subprocess
 import time
+import urllib.request
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "test" / "data"
+# Of the tests; a server refuses variables with its prefix that it does not know.
+TEST_VARIABLES = ("TARN_SEED", "TARN_ROUNDS", "TARN_SOAK_MINUTES", "TARN_ICEBERG_TEST")
 
 
 def binary():
@@ -34,6 +37,8 @@ class Server:
 
     def start(self, environment=None):
         variables = {**os.environ, **self.environment, **(environment or {})}
+        for name in TEST_VARIABLES:
+            variables.pop(name, None)
         self.log = open(self.home.parent / (self.home.name + ".log"), "ab")
         self.process = subprocess.Popen(
             [binary(), "serve", "--home", str(self.home), "--listen", "127.0.0.1:0"],
@@ -96,3 +101,31 @@ class Server:
             self.stop()
         finally:
             self.kill()
+
+
+def tasks_of(server):
+    """The tasks that `tarn status` lists, by name."""
+    return {task["task"]: task for task in server.json("status")["tasks"]}
+
+
+def wait_for(condition, seconds=30):
+    """Returns what `condition` returns once that is true."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.1)
+    raise AssertionError("it did not happen in time")
+
+
+def follow(server, file):
+    """`tarn run` in the background; the pipeline goes on when it is killed."""
+    return subprocess.Popen(
+        [binary(), "run", str(file), "--url", server.url, "--home", str(server.home)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def metrics_of(server):
+    with urllib.request.urlopen(server.url + "/metrics") as answer:
+        return answer.read().decode()

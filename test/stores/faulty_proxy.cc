@@ -1,7 +1,5 @@
 #include "test/stores/faulty_proxy.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,21 +7,11 @@
 #include <strings.h>
 
 #include "tarn/base/check.h"
+#include "test/support/loopback.h"
 
 namespace tarn::test {
 
 namespace {
-
-bool SendAll(int socket, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) {
-      return false;
-    }
-    bytes.remove_prefix(static_cast<size_t>(sent));
-  }
-  return true;
-}
 
 bool Receive(int socket, std::string& buffer) {
   char bytes[65536];
@@ -49,18 +37,9 @@ size_t ContentLength(const std::string& head) {
 }  // namespace
 
 FaultyProxy::FaultyProxy(const StoreServer& server, Script script)
-    : server_(server),
-      listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-      script_(std::move(script)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  TARN_CHECK(::bind(listener_, reinterpret_cast<const sockaddr*>(&address), size) == 0);
+    : server_(server), listener_(BindLoopback(address_.port)), script_(std::move(script)) {
   TARN_CHECK(::listen(listener_, 64) == 0);
-  TARN_CHECK(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
   address_.address = "127.0.0.1";
-  address_.port = ntohs(address.sin_port);
   address_.endpoint = "http://127.0.0.1:" + std::to_string(address_.port);
   acceptor_ = std::thread([this] { Accept(); });
 }
@@ -127,18 +106,15 @@ Decision FaultyProxy::Decide(Seen seen) {
 }
 
 std::string FaultyProxy::Forward(const std::string& request) const {
-  const int upstream = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(server_.port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   std::string reply;
-  if (::connect(upstream, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-    std::string once = request;
-    once.insert(once.find("\r\n") + 2, "Connection: close\r\n");
-    (void)SendAll(upstream, once);
-    while (Receive(upstream, reply)) {
-    }
+  const int upstream = ConnectLoopback(server_.port);
+  if (upstream < 0) {
+    return reply;
+  }
+  std::string once = request;
+  once.insert(once.find("\r\n") + 2, "Connection: close\r\n");
+  (void)SendAll(upstream, once);
+  while (Receive(upstream, reply)) {
   }
   ::close(upstream);
   return reply;

@@ -1,10 +1,7 @@
 #include "test/stores/store_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +13,7 @@
 
 #include "tarn/base/check.h"
 #include "tarn/storage/s3/s3_client.h"
+#include "test/support/loopback.h"
 #include "test/support/temporary_directory.h"
 
 namespace tarn::test {
@@ -145,15 +143,9 @@ StoreServer StartSeaweedfs(Process& process) {
 }  // namespace
 
 int FreePort() {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  TARN_CHECK(::bind(listener, reinterpret_cast<const sockaddr*>(&address), size) == 0);
-  TARN_CHECK(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  ::close(listener);
-  return ntohs(address.sin_port);
+  int port = 0;
+  ::close(BindLoopback(port));
+  return port;
 }
 
 const StoreServer& Versitygw() {

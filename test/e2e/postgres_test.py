@@ -1,0 +1,132 @@
+"""Several servers on one metastore in PostgreSQL."""
+
+import os
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pipeline_test import APPEND, by_id, write_lines, write_pipeline
+from postgres import PASSWORD, Postgres
+from server import CommandFailed, Server, binary, follow, tasks_of, wait_for
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    with Postgres(tmp_path_factory.mktemp("postgres") / "cluster") as running:
+        yield running
+
+
+def environment(url, warehouse):
+    return {"TARN_METASTORE": url, "TARN_WAREHOUSE": str(warehouse), "PGPASSWORD": PASSWORD}
+
+
+def second_home(first, home):
+    """A home beside the first one, whose user has its token."""
+    home.mkdir(mode=0o700)
+    shutil.copy(first.home / "tarn.toml", home)
+    shutil.copy(first.home / "admin-token", home)
+    return home
+
+
+def metastore(server, *words):
+    done = subprocess.run([binary(), "metastore", *words, "--home", str(server.home)],
+                          env={**os.environ, **server.environment}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def ids(server):
+    try:
+        return sorted(row["id"] for row in server.sql("SELECT id FROM flat.flat"))
+    except CommandFailed:
+        return None  # Not there yet, or the database is away.
+
+
+def test_what_one_server_writes_another_reads_and_goes_on_with(postgres, tmp_path):
+    shared = environment(postgres.new_database("two"), tmp_path / "warehouse")
+    file, folder = write_pipeline(tmp_path, APPEND)
+    write_lines(folder / "a.jsonl", [{"id": 1}, {"id": 2}])
+    first = Server(tmp_path / "first", shared)
+    second = Server(tmp_path / "second", shared)
+    with first:
+        second_home(first, tmp_path / "second")
+        with second:
+            # A dataset.
+            (tmp_path / "note.txt").write_text("kept")
+            first.run("dataset", "create", "default/notes")
+            first.run("dataset", "put", "default/notes", str(tmp_path / "note.txt"))
+            assert "note.txt" in second.run("dataset", "ls", "default/notes")
+            second.run("dataset", "branch", "create", "default/notes", "work")
+            assert "work" in first.run("dataset", "branch", "list", "default/notes")
+            # A pipeline, and who runs it.
+            following = follow(first, file)
+            wait_for(lambda: ids(second) == [1, 2])
+            assert tasks_of(second)["p.flat"]["state"] == "RUNNING"
+            with pytest.raises(CommandFailed) as refused:
+                second.run("run", str(file), "--once")
+            assert first.url in refused.value.errors, refused.value.errors
+            # The one that runs it is gone, and the other takes over.
+            first.kill()
+            following.wait(timeout=60)
+            write_lines(folder / "b.jsonl", [{"id": 3}])
+            wait_for(lambda: ids(second) == [1, 2, 3], seconds=60)
+            assert "is sound" in metastore(second, "check")
+            for server in (first, second):
+                assert PASSWORD not in server.log_text()
+
+
+def test_commits_of_two_servers_to_one_dataset_are_all_there(postgres, tmp_path):
+    shared = environment(postgres.new_database("commits"), tmp_path / "warehouse")
+    first = Server(tmp_path / "first", shared)
+    with first:
+        second_home(first, tmp_path / "second")
+        with Server(tmp_path / "second", shared) as second:
+            first.run("dataset", "create", "default/d")
+            uploads = []
+            for i in range(4):
+                source = tmp_path / f"{i}.txt"
+                source.write_text(str(i))
+                server = (first, second)[i % 2]
+                first.run("dataset", "branch", "create", "default/d", f"b{i}")
+                uploads.append((server, source, f"b{i}"))
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(lambda u: u[0].run("dataset", "put", "default/d", str(u[1]),
+                                                 "--branch", u[2]), uploads))
+            for server, source, branch in uploads:
+                other = second if server is first else first
+                assert source.name in other.run("dataset", "ls", "default/d", "--branch", branch)
+
+
+def test_a_metastore_moves_from_sqlite_to_postgresql(postgres, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND)
+    write_lines(folder / "a.jsonl", [{"id": 1}])
+    warehouse = {"TARN_WAREHOUSE": str(tmp_path / "warehouse")}
+    server = Server(tmp_path / "home", warehouse)
+    with server:
+        server.run("run", str(file), "--once")
+    bundle = tmp_path / "bundle"
+    metastore(server, "export", str(bundle))
+    url = postgres.new_database("moved")
+    server.environment = environment(url, tmp_path / "warehouse")
+    with pytest.raises(RuntimeError, match="is empty, but the home"):
+        server.start()
+    metastore(server, "import", str(bundle))
+    assert "is sound" in metastore(server, "check")
+    with server:
+        assert by_id(server.sql("SELECT id FROM flat.flat")) == [{"id": 1}]
+        write_lines(folder / "b.jsonl", [{"id": 2}])
+        server.run("run", str(file), "--once")
+        assert by_id(server.sql("SELECT id FROM flat.flat")) == [{"id": 1}, {"id": 2}]
+
+
+def test_a_server_says_what_its_configuration_lacks(postgres, tmp_path):
+    server = Server(tmp_path / "home", {"TARN_METASTORE": postgres.new_database("alone"),
+                                        "PGPASSWORD": PASSWORD})
+    with pytest.raises(RuntimeError, match="warehouse must be set"):
+        server.start()
+    server.environment |= {"TARN_WAREHOUSE": str(tmp_path / "warehouse"), "PGPASSWORD": "wrong-one"}
+    with pytest.raises(RuntimeError, match="password authentication failed"):
+        server.start()
+    assert "wrong-one" not in server.log_text()

@@ -1,0 +1,80 @@
+"""What queries may take of a server, and what they leave behind."""
+
+import json
+import os
+import socket
+import time
+import urllib.parse
+
+import pytest
+
+from server import CommandFailed, Server, tasks_of, wait_for
+
+# Nothing of it can be answered from statistics, and it never ends.
+ENDLESS = ("SELECT count(*) AS n FROM range(100000000) AS a, range(1000000) AS b "
+           "WHERE hash(a.range + b.range) = 1")
+
+
+def processor_seconds(server):
+    fields = open(f"/proc/{server.process.pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_idle(server):
+    before = processor_seconds(server)
+    time.sleep(0.5)
+    return processor_seconds(server) - before < 0.1
+
+
+def test_values_that_are_too_large_fail_and_the_server_stays(tmp_path):
+    small = {"TARN_MEMORY": "64MiB", "TARN_ENGINE_MEMORY": "64MiB"}
+    with Server(tmp_path / "home", small) as server:
+        for query in ("SELECT repeat('x', 1200000000)",
+                      "SELECT repeat('x', 2000000) FROM range(1000)"):
+            with pytest.raises(CommandFailed) as failure:
+                server.run("sql", query, "--format", "csv")
+            assert failure.value.code == 5 and "memory" in failure.value.errors.lower()
+            assert server.process.poll() is None
+        assert server.sql("SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_a_query_ends_when_its_client_leaves(server):
+    address = urllib.parse.urlsplit(server.url)
+    body = json.dumps({"query": ENDLESS})
+    with socket.create_connection((address.hostname, address.port)) as client:
+        client.sendall((f"POST /tarn/v1/sql HTTP/1.1\r\nHost: x\r\n"
+                        f"Authorization: Bearer {server.token()}\r\n"
+                        f"Content-Type: application/json\r\n"
+                        f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
+        wait_for(lambda: not is_idle(server))
+    wait_for(lambda: is_idle(server), seconds=10)
+    assert server.sql("SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_a_file_with_a_name_of_other_bytes_is_a_warning(server, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "good.jsonl").write_text('{"id": 1}\n')
+    with open(os.fsencode(folder) + b"/bad\xff.jsonl", "w") as file:
+        file.write('{"id": 2}\n')
+    pipeline = tmp_path / "p.yaml"
+    pipeline.write_text(f"""\
+pipeline: p
+sources:
+  in: {{type: files, uri: "{folder.as_uri()}"}}
+landing:
+  events: {{source: in, paths: ["*.jsonl"]}}
+""")
+    server.run("run", str(pipeline), "--once")
+    task = tasks_of(server)["p.events"]
+    assert task["rows_out"] == 1 and task["counts"]["bad_names"] == 1
+    assert [(one["code"], one["object"]) for one in task["warnings"]] == [
+        ("bad_name", f"{folder}/bad\\xFF.jsonl")]
+    assert "bad_name" in server.run("status")
+
+
+def test_a_server_says_that_sources_may_read_everything(tmp_path):
+    with Server(tmp_path / "open") as server:
+        assert "sources.allow_paths is not set" in server.log_text()
+    with Server(tmp_path / "closed", {"TARN_SOURCES_ALLOW_PATHS": "/data/in"}) as server:
+        assert "sources.allow_paths" not in server.log_text()
