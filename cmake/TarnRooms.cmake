@@ -28,21 +28,29 @@ set(TARN_FALSELY_WARNED
   tarn/storage/s3/s3_store.cc)
 set(TARN_FALSELY_WARNED_ROOMS task query server cli)
 
+# A fifth of the time of a test's compilation is for line numbers, which the sanitizers keep.
+set(TARN_TEST_DEBUG $<$<CONFIG:RelWithDebInfo>:-g0>)
+
 # Third-party libraries a room compiles against, beyond what its arrows bring.
 set(TARN_LINK_base fmt::fmt spdlog::spdlog OpenSSL::Crypto PkgConfig::xxhash Threads::Threads
   Arrow::arrow_shared)
 set(TARN_LINK_storage CURL::libcurl nlohmann_json::nlohmann_json)
-set(TARN_LINK_metastore SQLite::SQLite3)
+set(TARN_LINK_metastore SQLite::SQLite3 nlohmann_json::nlohmann_json)
+# Those whose headers no other room may see.
+set(TARN_OWN_LINK_metastore PkgConfig::libpq)
 set(TARN_LINK_format tarn::arrow nlohmann_json::nlohmann_json ZLIB::ZLIB)
+set(TARN_LINK_source PkgConfig::rdkafka)
 set(TARN_LINK_engine tarn::arrow DuckDB::duckdb nlohmann_json::nlohmann_json)
 set(TARN_LINK_access nlohmann_json::nlohmann_json)
 set(TARN_LINK_tree nlohmann_json::nlohmann_json)
 set(TARN_LINK_dataset nlohmann_json::nlohmann_json)
-set(TARN_LINK_iceberg tarn::arrow nlohmann_json::nlohmann_json ZLIB::ZLIB PkgConfig::zstd)
+set(TARN_LINK_iceberg tarn::arrow nlohmann_json::nlohmann_json ZLIB::ZLIB PkgConfig::zstd
+  Snappy::snappy)
 set(TARN_LINK_catalog nlohmann_json::nlohmann_json)
 set(TARN_LINK_landing tarn::arrow nlohmann_json::nlohmann_json)
 set(TARN_LINK_transform tarn::arrow nlohmann_json::nlohmann_json)
 set(TARN_LINK_lakehouse tarn::arrow nlohmann_json::nlohmann_json)
+set(TARN_LINK_maintenance tarn::arrow nlohmann_json::nlohmann_json)
 set(TARN_LINK_query tarn::arrow nlohmann_json::nlohmann_json)
 set(TARN_LINK_pipeline yaml-cpp nlohmann_json::nlohmann_json)
 set(TARN_LINK_task nlohmann_json::nlohmann_json)
@@ -67,13 +75,13 @@ function(tarn_room room deps)
   foreach(dep IN LISTS deps)
     target_link_libraries(tarn_${room} PUBLIC tarn_${dep})
   endforeach()
-  target_link_libraries(tarn_${room} PUBLIC ${TARN_LINK_${room}})
+  target_link_libraries(tarn_${room} PUBLIC ${TARN_LINK_${room}} PRIVATE ${TARN_OWN_LINK_${room}})
   tarn_precompile(tarn_${room} "${TARN_LINK_${room}}")
   set_property(GLOBAL APPEND PROPERTY TARN_ROOM_TARGETS tarn_${room})
   if(tests AND NOT TARN_FUZZ)
     add_executable(${room}_test ${tests})
     # Tests are compiled once and run once: optimising them costs more than it saves.
-    target_compile_options(${room}_test PRIVATE ${TARN_WARNINGS} -O0)
+    target_compile_options(${room}_test PRIVATE ${TARN_WARNINGS} -O0 ${TARN_TEST_DEBUG})
     target_link_libraries(${room}_test PRIVATE tarn_${room} tarn_test_support GTest::gmock_main)
     tarn_precompile(${room}_test "gtest;${TARN_LINK_${room}}")
     add_test(NAME ${room} COMMAND ${room}_test)
@@ -81,12 +89,19 @@ function(tarn_room room deps)
   endif()
 endfunction()
 
-# Standard headers for all, Arrow's for rooms that link tarn::arrow, gtest for tests. Each set is
-# compiled once and reused; a set of flags that differs would break the reuse, so flags are global.
+# Standard headers for all, Arrow's for rooms that link tarn::arrow, JSON's for the two rooms where
+# most sources include it (each source pays a second for a header set's pending templates, used or
+# not), gtest for tests. Each set is compiled once and reused; a set of flags that differs would
+# break the reuse, so flags are global.
+set(TARN_JSON_ROOMS server cli)
 function(tarn_precompile target libraries)
   set(kind std)
   if("tarn::arrow" IN_LIST libraries)
     set(kind arrow)
+  endif()
+  string(REGEX REPLACE "^tarn_|_test$" "" room "${target}")
+  if(room IN_LIST TARN_JSON_ROOMS)
+    set(kind ${kind}_json)
   endif()
   if("gtest" IN_LIST libraries)
     set(kind ${kind}_gtest)
@@ -98,11 +113,14 @@ function(tarn_precompile target libraries)
     add_library(${owner} OBJECT "${CMAKE_BINARY_DIR}/pch/${kind}.cc")
     target_compile_options(${owner} PRIVATE ${TARN_WARNINGS})
     if(kind MATCHES gtest)
-      target_compile_options(${owner} PRIVATE -O0)
+      target_compile_options(${owner} PRIVATE -O0 ${TARN_TEST_DEBUG})
     endif()
-    target_link_libraries(${owner} PRIVATE fmt::fmt spdlog::spdlog)
+    target_link_libraries(${owner} PRIVATE fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json)
     set(headers <algorithm> <chrono> <functional> <map> <memory> <mutex> <optional> <string>
-      <string_view> <unordered_map> <utility> <variant> <vector>)
+      <string_view> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
+    if(kind MATCHES json)
+      list(APPEND headers <nlohmann/json.hpp>)
+    endif()
     if(kind MATCHES arrow)
       list(APPEND headers <arrow/api.h>)
       target_link_libraries(${owner} PRIVATE tarn::arrow)

@@ -2,6 +2,10 @@
 include_guard(GLOBAL)
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
+# libparquet exports the whole of another OpenSSL. Loaded before libcrypto it would take the calls of
+# every library in the process, half of them with the structures of the other version: the heap
+# breaks, as late as at exit. The first library in the list of an executable wins all names.
+add_link_options(LINKER:--push-state,--no-as-needed "${OPENSSL_CRYPTO_LIBRARY}" LINKER:--pop-state)
 find_package(SQLite3 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
@@ -12,7 +16,10 @@ find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(CURL REQUIRED)
 find_package(GTest REQUIRED)
+find_package(Snappy REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka)
+pkg_check_modules(libpq REQUIRED IMPORTED_TARGET libpq)
