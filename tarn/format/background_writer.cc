@@ -9,6 +9,7 @@
 #include <arrow/api.h>
 
 #include "tarn/base/bounded_queue.h"
+#include "tarn/base/thread_name.h"
 
 namespace tarn::format {
 
@@ -21,6 +22,7 @@ struct BackgroundWriter::State {
       : writer(std::move(parquet_writer)), queue(kQueuedBatchesMax), thread([this] { Run(); }) {}
 
   void Run() {
+    NameThisThread("parquet-writer");
     while (std::optional<std::shared_ptr<arrow::RecordBatch>> batch = queue.Pop()) {
       if (abandoned.load() || !Failure().ok()) {
         continue;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tarn/base/thread_name.h"
+
 namespace tarn::metastore {
 
 // One call of Write, shared by its caller, who waits, and the writer thread.
@@ -59,6 +61,7 @@ int64_t GroupWriter::waiting_count() const {
 }
 
 void GroupWriter::Loop() {
+  NameThisThread("metastore-write");
   Requests lazy;
   Requests durable;
   while (true) {

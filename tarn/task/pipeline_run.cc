@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tarn/base/log.h"
+#include "tarn/base/thread_name.h"
 #include "tarn/task/task_lease.h"
 
 namespace tarn::task {
@@ -105,11 +106,17 @@ void PipelineRun::Start(const std::vector<std::string>& tasks, bool patient) {
   }
   for (const landing::LandingSpec* landing : landings) {
     TaskRun& run = renew(landing->name);
-    run.thread = std::thread([this, landing, &run] { RunLanding(*landing, run); });
+    run.thread = std::thread([this, landing, &run] {
+      NameThisThread("land " + landing->name);
+      RunLanding(*landing, run);
+    });
   }
   for (const pipeline::TransformSpec* transform : transforms) {
     TaskRun& run = renew(transform->name);
-    run.thread = std::thread([this, transform, &run] { RunTransform(*transform, run); });
+    run.thread = std::thread([this, transform, &run] {
+      NameThisThread("into " + transform->name);
+      RunTransform(*transform, run);
+    });
   }
 }
 
@@ -350,12 +357,16 @@ Status PipelineRun::FollowLanding(const landing::LandingSpec& spec, TaskRun& run
   };
   TARN_ASSIGN_OR_RETURN(
       const std::unique_ptr<landing::LandingTask> task,
-      landing::LandingTask::Open(spec, datasets,
-                                 {deps.database, deps_.datasets, deps.warehouse, deps.uuids,
-                                  deps.clock, deps_.budget, std::move(fence),
-                                  mode_ == RunMode::kOnce ? source::kafka::ReadUntil::kEnd
-                                                          : source::kafka::ReadUntil::kStopped,
-                                  topic_datasets}));
+      landing::LandingTask::Open(
+          spec, datasets,
+          {deps.database, deps_.datasets, deps.warehouse, deps.uuids, deps.clock, deps_.budget,
+           std::move(fence),
+           mode_ == RunMode::kOnce ? source::kafka::ReadUntil::kEnd
+                                   : source::kafka::ReadUntil::kStopped,
+           topic_datasets,
+           [&reporter](metastore::SqlTransaction& sql, const landing::LandingProgress& counted) {
+             return reporter.OnCommit(sql, counted);
+           }}));
   run.was_open = true;
   {
     const std::lock_guard lock(mutex_);
@@ -416,9 +427,13 @@ Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, TaskRun
   }
   TARN_ASSIGN_OR_RETURN(
       const std::unique_ptr<TransformTask> task,
-      TransformTask::Open(spec, std::move(inputs), {.project = place_.project, .by = place_.by},
-                          {deps_.database, deps_.datasets, deps_.catalog, deps_.engine,
-                           FenceOf(std::move(lease), written)}));
+      TransformTask::Open(
+          spec, std::move(inputs), {.project = place_.project, .by = place_.by},
+          {deps_.database, deps_.datasets, deps_.catalog, deps_.engine,
+           FenceOf(std::move(lease), written),
+           [&reporter](metastore::SqlTransaction& sql, const TransformCounts& counted) {
+             return reporter.OnCommit(sql, counted);
+           }}));
   {
     const std::lock_guard lock(mutex_);
     run.transform = task.get();

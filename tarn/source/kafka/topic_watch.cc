@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tarn/base/thread_name.h"
+
 namespace tarn::source::kafka {
 
 TopicWatch::TopicWatch(Ask ask, milliseconds every)
@@ -17,6 +19,7 @@ TopicWatch::~TopicWatch() {
 }
 
 void TopicWatch::Run() {
+  NameThisThread("topic-watch");
   std::unique_lock lock(mutex_);
   while (!stopped_.wait_for(lock, every_, [&] { return stop_; })) {
     lock.unlock();
