@@ -568,7 +568,7 @@ struct TargetTable::ApplyWork {
   std::vector<iceberg::DataFile> outlived{};  // That the published table does not have.
   std::optional<ChangeIdentifier> reload{};   // The last one of a reload, whose changes no
                                               // snapshot has.
-  const metastore::SqlFunction& also;
+  const ApplyFunction& also;
   Timestamp now;
 };
 
@@ -631,7 +631,9 @@ Result<CommittedApply> TargetTable::RunAndCommit(const ApplyWork& work) {
   if (objects_->applied) {
     request.applied = objects_->applied->rid;
   }
-  request.also = work.also;
+  if (work.also) {
+    request.also = [&](metastore::SqlTransaction& sql) { return work.also(sql, result.counts); };
+  }
   request.now = work.now;
   request.plan = [&](const iceberg::TableMetadata& base) -> Result<SnapshotPair> {
     SnapshotPair pair;
@@ -660,8 +662,7 @@ Result<CommittedApply> TargetTable::RunAndCommit(const ApplyWork& work) {
   return CommittedApply{.counts = result.counts, .snapshot_id = committed->snapshot_id};
 }
 
-Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now,
-                                                         const metastore::SqlFunction& also) {
+Result<std::optional<CommittedApply>> TargetTable::Apply(Timestamp now, const ApplyFunction& also) {
   if (!exists() || spec_.mode == Mode::kAppend) {
     return std::optional<CommittedApply>();
   }
@@ -694,10 +695,13 @@ Result<CommittedApply> TargetTable::ApplyReload(const ReloadCommit& reload) {
   for (const iceberg::DataFile& file : reload.written.files) {
     files.changes.push_back({.file = file});
   }
+  const ApplyFunction also = [&](metastore::SqlTransaction& sql, const ApplyCounts&) {
+    return reload.also ? reload.also(sql) : Status::Ok();
+  };
   ApplyWork work{.table = table,
                  .files = files,
                  .reload = reload.written.last,
-                 .also = reload.also,
+                 .also = also,
                  .now = reload.now};
   if (reload.scope == ReloadCommit::Scope::kEverything) {
     for (std::vector<FileScanTask>* part : {&files.current, &files.prior}) {

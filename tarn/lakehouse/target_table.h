@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,6 +57,9 @@ struct CommittedApply {
   ApplyCounts counts;
   int64_t snapshot_id = 0;
 };
+
+/// What else belongs into the SQL transaction of an apply that does so much.
+using ApplyFunction = std::function<Status(metastore::SqlTransaction&, const ApplyCounts&)>;
 
 /// What a reload found, as change files that no snapshot has.
 struct ReloadCommit {
@@ -129,8 +133,7 @@ class TargetTable {
   Result<UnappliedWork> ReadUnapplied();
   /// Applies all changes that are unapplied in the newest snapshot; nothing when there are none.
   /// `also` runs in the SQL transaction of the commit.
-  Result<std::optional<CommittedApply>> Apply(Timestamp now,
-                                              const metastore::SqlFunction& also = {});
+  Result<std::optional<CommittedApply>> Apply(Timestamp now, const ApplyFunction& also = {});
 
   /// Makes the rows of a reload those of Current, in one commit; change numbers go on. Its files
   /// are removed afterwards, unless the state of the commit is unknown. Errors: kConflict when

@@ -58,6 +58,7 @@ struct FilesLanding final : LandingRun {
   [[nodiscard]] bool IsResumed(const std::string& key) const;
   [[nodiscard]] LandingPositions PositionsAfter(bool with_rows) const;
   Status Commit(LandingProgress& progress);
+  [[nodiscard]] LandingProgress Counted(bool restarted) const;
   Result<std::optional<dataset::TransactionRid>> WriteCommit(
       metastore::SqlTransaction& sql, const std::vector<dataset::StoredFile>& new_files,
       const std::optional<dataset::StoredFile>& letter_file);
@@ -430,6 +431,17 @@ Result<std::optional<dataset::TransactionRid>> FilesLanding::WriteCommit(
   return committed;
 }
 
+// What is counted once the batch under way is committed.
+LandingProgress FilesLanding::Counted(bool restarted) const {
+  LandingProgress counted;
+  counted.counts = rows->counts();
+  counted.json_counters = rows->json_counters();
+  counted.bad_names = source->bad_name_count();
+  counted.newest_event = std::max(newest_event, pending.newest_event);
+  counted.restarted = restarted;
+  return counted;
+}
+
 Status FilesLanding::Commit(LandingProgress& progress) {
   TARN_RETURN_IF_ERROR(HandOver());
   std::vector<dataset::StoredFile> new_files;
@@ -449,7 +461,7 @@ Status FilesLanding::Commit(LandingProgress& progress) {
   CrashPoint("landing-before-commit");
   TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(progress.newest, WriteCommit(sql, new_files, letter_file));
-    return Status::Ok();
+    return deps.on_commit ? deps.on_commit(sql, Counted(progress.restarted)) : Status::Ok();
   }));
   CrashPoint("landing-after-commit");
   const LandingPositions positions = PositionsAfter(!new_files.empty());

@@ -83,7 +83,7 @@ struct KafkaLandingRun final : LandingRun {
                      const std::optional<dataset::StoredFile>& letter_file,
                      LandingProgress& progress);
   void EndBatch();
-  void CountCommitted();
+  [[nodiscard]] LandingProgress Counted() const;
   void ReadLags(LandingProgress& progress, steady_clock::time_point now);
   void Report(LandingProgress& progress);
 
@@ -379,24 +379,27 @@ Result<LandingProgress> KafkaLandingRun::Step() {
   return progress;
 }
 
-// What is committed: an attempt that fails reads the rest again, and counts it then.
-void KafkaLandingRun::CountCommitted() {
-  counts = {};
-  json_counters = {};
+// What is counted once the batch under way is committed: an attempt that fails reads the rest
+// again, and counts it then.
+LandingProgress KafkaLandingRun::Counted() const {
+  LandingProgress counted;
+  counted.newest_event = newest_event;
   for (const auto& [name, target] : targets) {
     const LandingCounts& of_target = target->rows().counts();
-    counts.rows += of_target.rows;
-    counts.rejected += of_target.rejected;
-    counts.skipped += of_target.skipped;
-    counts.filtered += of_target.filtered;
-    counts.truncates += of_target.truncates;
-    counts.bytes += of_target.bytes;
+    counted.counts.rows += of_target.rows;
+    counted.counts.rejected += of_target.rejected;
+    counted.counts.skipped += of_target.skipped;
+    counted.counts.filtered += of_target.filtered;
+    counted.counts.truncates += of_target.truncates;
+    counted.counts.bytes += of_target.bytes;
     const format::JsonCounters& json = target->rows().json_counters();
-    json_counters.repeated_members += json.repeated_members;
-    json_counters.renamed_columns += json.renamed_columns;
-    json_counters.ignored_members += json.ignored_members;
-    json_counters.nulled_values += json.nulled_values;
+    counted.json_counters.repeated_members += json.repeated_members;
+    counted.json_counters.renamed_columns += json.renamed_columns;
+    counted.json_counters.ignored_members += json.ignored_members;
+    counted.json_counters.nulled_values += json.nulled_values;
+    counted.newest_event = std::max(counted.newest_event, target->newest_event);
   }
+  return counted;
 }
 
 void KafkaLandingRun::ReadLags(LandingProgress& progress, steady_clock::time_point now) {
@@ -518,12 +521,18 @@ Status KafkaLandingRun::Commit(LandingProgress& progress) {
     TARN_ASSIGN_OR_RETURN(letter_file, closing->Close());
   }
   CrashPoint("landing-before-commit");
-  TARN_RETURN_IF_ERROR(deps.database.Write(
-      [&](metastore::SqlTransaction& sql) { return WriteCommit(sql, letter_file, progress); }));
+  const LandingProgress counted = Counted();
+  TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(WriteCommit(sql, letter_file, progress));
+    return deps.on_commit ? deps.on_commit(sql, counted) : Status::Ok();
+  }));
   CrashPoint("landing-after-commit");
   const bool any = std::any_of(targets.begin(), targets.end(),
                                [](const auto& one) { return one.second->has_files(); });
   progress.commits += any ? 1 : 0;
+  counts = counted.counts;
+  json_counters = counted.json_counters;
+  newest_event = counted.newest_event;
   EndBatch();
   return Status::Ok();
 }
@@ -546,12 +555,10 @@ void KafkaLandingRun::EndBatch() {
   touched.clear();
   bytes_in_batch = 0;
   for (const auto& [name, target] : targets) {
-    newest_event = std::max(newest_event, target->newest_event);
     if (target->has_files()) {
       target->Committed();
     }
   }
-  CountCommitted();
 }
 
 void KafkaLandingRun::Cancel() {

@@ -31,6 +31,8 @@ struct LandingDatasets {
   std::string by;  // User id, for what the task commits.
 };
 
+struct LandingProgress;
+
 struct LandingDeps {
   metastore::Database& database;
   dataset::DatasetStore& datasets;
@@ -45,6 +47,10 @@ struct LandingDeps {
   source::kafka::ReadUntil until = source::kafka::ReadUntil::kStopped;
   /// Finds or makes the dataset of one topic, for a task that has one for each.
   std::function<Result<LandingDatasets>(const std::string& name)> topic_datasets{};
+  /// Called in the SQL transaction of each commit with what is counted once it is done: `counts`,
+  /// `json_counters`, `bad_names`, `newest_event` and `restarted`, no more. Its failure is that of
+  /// the commit. May be empty.
+  std::function<Status(metastore::SqlTransaction&, const LandingProgress&)> on_commit{};
 };
 
 /// What people should hear of, e.g. {"overwritten", "a/b.json"}.

@@ -78,8 +78,9 @@ class LandingTaskTest : public MetastoreFixture {
 
   Status Open() {
     task_.reset();
-    Result<std::unique_ptr<LandingTask>> opened = LandingTask::Open(
-        spec_, made_, LandingDeps{*faulty_, *datasets_, *warehouse_, ids_, clock_, budget_, {}});
+    LandingDeps deps{*faulty_, *datasets_, *warehouse_, ids_, clock_, budget_, {}};
+    deps.on_commit = on_commit_;
+    Result<std::unique_ptr<LandingTask>> opened = LandingTask::Open(spec_, made_, std::move(deps));
     if (opened.ok()) {
       task_ = std::move(opened).value();
     }
@@ -131,8 +132,32 @@ class LandingTaskTest : public MetastoreFixture {
   MemoryBudget budget_{64 << 20};
   LandingDatasets made_;
   LandingSpec spec_;
+  std::function<Status(metastore::SqlTransaction&, const LandingProgress&)> on_commit_;
   std::unique_ptr<LandingTask> task_;
 };
+
+TEST_F(LandingTaskTest, WhatIsCountedIsPartOfEachCommit) {
+  Put("a", Lines(0, 100));
+  std::vector<int64_t> rows;
+  on_commit_ = [&](metastore::SqlTransaction&, const LandingProgress& counted) {
+    rows.push_back(counted.counts.rows);
+    return Status::Ok();
+  };
+  ASSERT_OK_AND_ASSIGN(const LandingProgress progress, Run());
+  ASSERT_GE(static_cast<int64_t>(rows.size()), progress.commits);  // Some without rows.
+  EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end()));
+  EXPECT_EQ(rows.back(), 100);
+  // What cannot be counted is not committed.
+  on_commit_ = [](metastore::SqlTransaction&, const LandingProgress&) {
+    return Status::Unavailable("no counters");
+  };
+  Put("b", Lines(0, 3));
+  EXPECT_EQ(Run().status().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(Landed().size(), 100U);
+  on_commit_ = {};
+  ASSERT_OK(Run());
+  EXPECT_EQ(Landed().size(), 103U);
+}
 
 TEST_F(LandingTaskTest, ALargeFileIsCommittedInParts) {
   Put("a", Lines(0, 100));

@@ -15,6 +15,7 @@
 #include "tarn/task/target_removal.h"
 #include "tarn/task/task_lag.h"
 #include "tarn/task/task_lease.h"
+#include "tarn/task/task_reporter.h"
 #include "tarn/task/transform_failure.h"
 #include "tarn/task/transform_preview.h"
 #include "tarn/transform/mapping_syntax.h"
@@ -596,8 +597,18 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
     const Timestamp now = deps_.catalog.deps().clock.Now();
     TARN_ASSIGN_OR_RETURN(const metastore::SqlFunction fence,
                           TakeTaskLease(deps_.database, stored.name + "." + transform->name, now));
-    TARN_ASSIGN_OR_RETURN(const std::optional<lakehouse::CommittedApply> applied,
-                          table->Apply(now, fence));
+    const pipeline::Variables variables = VariablesOf(stored.variables);
+    const TaskReporter reporter(stored.name, transform->name, TaskKind::kTransform,
+                                {deps_.database, deps_.catalog.deps().clock, variables});
+    TARN_ASSIGN_OR_RETURN(
+        const std::optional<lakehouse::CommittedApply> applied,
+        table->Apply(now, [&](SqlTransaction& sql, const lakehouse::ApplyCounts& done) -> Status {
+          TARN_RETURN_IF_ERROR(fence(sql));
+          TransformCounts counted;
+          counted.applies = 1;
+          counted.noop_deletes = done.noop_deletes;
+          return reporter.OnCommit(sql, counted);
+        }));
     TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork left, table->ReadUnapplied());
     return deps_.database.Write([&](SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, pipeline));
@@ -606,8 +617,6 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
           status.unapplied = left.rows;
           if (applied) {
             status.last_apply = now;
-            ++status.totals.counts["applies"];
-            status.totals.counts["noop_deletes"] += applied->counts.noop_deletes;
           }
           TARN_RETURN_IF_ERROR(WriteTaskStatus(sql, status));
         }
@@ -631,12 +640,18 @@ Status Control::ReloadTask(std::string_view pipeline, std::string_view task,
     const std::string name = stored.name + "." + transform->name;
     const Timestamp now = deps_.catalog.deps().clock.Now();
     TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence, TakeTaskLease(deps_.database, name, now));
-    const Result<ReloadCounts> done = ReloadTable(
-        {.spec = *transform,
-         .inputs = InputsOf(spec, place, *transform),
-         .place = {.project = place.project, .by = place.by},
-         .type = wanted},
-        {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence)});
+    const pipeline::Variables variables = VariablesOf(stored.variables);
+    const TaskReporter reporter(stored.name, transform->name, TaskKind::kTransform,
+                                {deps_.database, deps_.catalog.deps().clock, variables});
+    const Result<ReloadCounts> done =
+        ReloadTable({.spec = *transform,
+                     .inputs = InputsOf(spec, place, *transform),
+                     .place = {.project = place.project, .by = place.by},
+                     .type = wanted},
+                    {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence),
+                     [&](SqlTransaction& sql, const TransformCounts& counted) {
+                       return reporter.OnCommit(sql, counted);
+                     }});
     TARN_RETURN_IF_ERROR(OfTransform(transform->name, done.status()));
     Log(LogLevel::kNotice, "task",
         fmt::format("{}: reloaded: {} rows inserted, {} updated, {} deleted, {} loaded", name,

@@ -228,8 +228,10 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
   if (!task->table().exists()) {
     return ReloadCounts();  // Nothing has landed.
   }
+  TransformDeps uncounted = deps;  // What is mapped once more was counted when it was taken in.
+  uncounted.on_commit = {};
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<TransformTask> copy,
-                        TransformTask::Open(copy_spec, request.inputs, request.place, deps));
+                        TransformTask::Open(copy_spec, request.inputs, request.place, uncounted));
   // With the columns of the table rows are fitted to their types, as they always are.
   TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, task->table().Load());
   TARN_RETURN_IF_ERROR(copy->table().UseKey(task->table().spec().key));

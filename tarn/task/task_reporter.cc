@@ -93,23 +93,58 @@ TaskReporter::TaskReporter(std::string pipeline, std::string task, TaskKind kind
   status_.pipeline = std::move(pipeline);
   status_.task = std::move(task);
   status_.kind = kind;
-  const Status read = deps_.database.Read([&](metastore::SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known,
-                          ReadTaskStatuses(sql, status_.pipeline));
-    for (const TaskStatus& one : known) {
-      if (one.task == status_.task) {
-        status_ = one;
-        before_ = one.totals;
-        before_.counts.erase(kBadNames);
-      }
-    }
-    return Status::Ok();
-  });
-  if (!read.ok()) {
-    Log(LogLevel::kWarning, "task", read.ToString());
+  Result<std::optional<TaskStatus>> kept = ReadKept();
+  if (!kept.ok()) {
+    Log(LogLevel::kWarning, "task", kept.status().ToString());
+  } else if (*kept) {
+    status_ = **std::move(kept);
+    CountFrom(status_.totals);
   }
   status_.kind = kind;
   status_.state = TaskState::kRunning;
+}
+
+Result<std::optional<TaskStatus>> TaskReporter::ReadKept() const {
+  std::optional<TaskStatus> kept;
+  TARN_RETURN_IF_ERROR(deps_.database.Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(std::vector<TaskStatus> known, ReadTaskStatuses(sql, status_.pipeline));
+    for (TaskStatus& one : known) {
+      if (one.task == status_.task) {
+        kept = std::move(one);
+      }
+    }
+    return Status::Ok();
+  }));
+  return kept;
+}
+
+void TaskReporter::CountFrom(const TaskTotals& totals) {
+  before_ = totals;
+  before_.counts.erase(kBadNames);
+  attempt_ = {};
+}
+
+Status TaskReporter::WriteTotals(metastore::SqlTransaction& sql, TaskTotals totals,
+                                 std::optional<Timestamp> updated_to) const {
+  return WriteTaskTotals(sql, {.pipeline = status_.pipeline,
+                               .task = status_.task,
+                               .totals = std::move(totals),
+                               .data_updated_to = std::max(status_.data_updated_to, updated_to)});
+}
+
+Status TaskReporter::OnCommit(metastore::SqlTransaction& sql,
+                              const landing::LandingProgress& counted) const {
+  TaskTotals earlier = before_;
+  if (counted.restarted) {
+    earlier = Sum(before_, attempt_);
+    earlier.counts.erase(kBadNames);
+  }
+  return WriteTotals(sql, Sum(earlier, TotalsOf(counted)), counted.newest_event);
+}
+
+Status TaskReporter::OnCommit(metastore::SqlTransaction& sql,
+                              const TransformCounts& counted) const {
+  return WriteTotals(sql, Sum(before_, TotalsOf(counted)), std::nullopt);
 }
 
 void TaskReporter::Started() {
@@ -117,11 +152,7 @@ void TaskReporter::Started() {
   Write(/*now=*/true);
 }
 
-void TaskReporter::NextAttempt() {
-  before_ = Sum(before_, attempt_);
-  before_.counts.erase(kBadNames);
-  attempt_ = {};
-}
+void TaskReporter::NextAttempt() { CountFrom(Sum(before_, attempt_)); }
 
 void TaskReporter::TakeLags(const landing::LandingProgress& progress) {
   status_.lag_rows = *progress.lag_rows;
@@ -250,7 +281,14 @@ Status TaskReporter::Shown(const Status& failure) const {
 std::string TaskReporter::Failed(const Status& failure) {
   status_.last_error = Shown(failure).ToString();
   status_.behind_since = status_.behind_since.value_or(deps_.clock.Now());
-  NextAttempt();
+  // The attempt may have committed more than it came to report.
+  const Result<std::optional<TaskStatus>> kept = ReadKept();
+  if (kept.ok() && *kept) {
+    status_.data_updated_to = std::max(status_.data_updated_to, (*kept)->data_updated_to);
+    CountFrom((*kept)->totals);
+  } else {
+    NextAttempt();
+  }
   Write(/*now=*/true);
   return status_.last_error;
 }

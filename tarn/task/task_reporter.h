@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "tarn/base/clock.h"
@@ -13,7 +14,8 @@
 
 namespace tarn::task {
 
-/// One owner thread: that of the task. Statuses are written lazily: a crash may lose the newest.
+/// One owner thread: that of the task. Statuses are written lazily, and a crash may lose the
+/// newest; counters are written by the commits that they count.
 class TaskReporter {
  public:
   struct Deps {
@@ -27,12 +29,18 @@ class TaskReporter {
 
   [[nodiscard]] std::string name() const { return status_.full_name(); }
 
+  /// For LandingDeps::on_commit and TransformDeps::on_commit: writes the counters as they are after
+  /// the commit. Any thread, while that of the task waits for the commit.
+  Status OnCommit(metastore::SqlTransaction& sql, const landing::LandingProgress& counted) const;
+  Status OnCommit(metastore::SqlTransaction& sql, const TransformCounts& counted) const;
+
   void Started();
   /// A step went well: the error of an earlier attempt is over.
   void Report(const landing::LandingProgress& progress);
   /// `updated_to`: newest source time of what had landed before the step.
   void Report(const TransformProgress& progress, std::optional<Timestamp> updated_to);
-  /// An attempt failed; the next one counts from zero. `shown` has no secrets.
+  /// An attempt failed; the next one counts on from what is committed. Returns the failure as
+  /// people may see it.
   std::string Failed(const Status& failure);
   /// The task has ended in this state.
   void Ended(TaskState state);
@@ -41,6 +49,10 @@ class TaskReporter {
   [[nodiscard]] Status Shown(const Status& failure) const;
 
  private:
+  Status WriteTotals(metastore::SqlTransaction& sql, TaskTotals totals,
+                     std::optional<Timestamp> updated_to) const;
+  Result<std::optional<TaskStatus>> ReadKept() const;
+  void CountFrom(const TaskTotals& totals);
   void NextAttempt();
   void TakeLags(const landing::LandingProgress& progress);
   void TakeRate();

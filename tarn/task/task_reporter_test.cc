@@ -74,6 +74,50 @@ TEST_F(TaskReporterTest, WhatWaitsForALandingTaskIsInRowsAndBytes) {
   EXPECT_EQ(status.lag_bytes, 400);
 }
 
+TEST_F(TaskReporterTest, CountersAreWrittenWithTheCommitThatTheyCount) {
+  OpenWith({Migrations()});
+  const pipeline::Variables variables;
+  TaskReporter reporter("p", "t", TaskKind::kLanding, {*database_, clock_, variables});
+  reporter.Started();
+  landing::LandingProgress counted;
+  counted.counts.rows = 3;
+  counted.newest_event = FromMicros(7);
+  const auto commit = [&](const Status& outcome) {
+    return database_->Write([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_RETURN_IF_ERROR(reporter.OnCommit(sql, counted));
+      return outcome;
+    });
+  };
+  // One that fails counts nothing.
+  EXPECT_FALSE(commit(Status::Conflict("no")).ok());
+  ASSERT_OK_AND_ASSIGN(TaskStatus status, ReadOne());
+  EXPECT_EQ(status.totals.rows_in, 0);
+  ASSERT_OK(commit(Status::Ok()));
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.totals.rows_in, 3);
+  EXPECT_EQ(status.data_updated_to, FromMicros(7));
+  // The attempt fails before it comes to report what it committed.
+  reporter.Failed(Status::Unavailable("away"));
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.totals.rows_in, 3);
+  EXPECT_EQ(status.data_updated_to, FromMicros(7));
+  // The next one counts on, and so does one whose counts start anew.
+  counted.counts.rows = 2;
+  ASSERT_OK(commit(Status::Ok()));
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.totals.rows_in, 5);
+  reporter.Report(counted);
+  counted.restarted = true;
+  counted.counts.rows = 1;
+  ASSERT_OK(commit(Status::Ok()));
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.totals.rows_in, 6);
+  reporter.Report(counted);
+  reporter.Ended(TaskState::kStopped);
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.totals.rows_in, 6);
+}
+
 TEST_F(TaskReporterTest, FilesWithBadNamesAreNamedAndNotAddedUp) {
   OpenWith({Migrations()});
   const pipeline::Variables variables;

@@ -241,6 +241,15 @@ Status WriteTaskStatus(SqlTransaction& sql, const TaskStatus& status) {
   return Status::Ok();
 }
 
+Status WriteTaskTotals(SqlTransaction& sql, const TaskStatus& status) {
+  const SqlValue updated = status.data_updated_to ? SqlValue(ToMicros(*status.data_updated_to))
+                                                  : SqlValue(std::monostate());
+  return StatusOf(sql.Execute(
+      "UPDATE task_status SET totals = ?3, data_updated_to = COALESCE(?4, data_updated_to) WHERE "
+      "pipeline = ?1 AND task = ?2",
+      {status.pipeline, status.task, EncodeTotals(status.totals), updated}));
+}
+
 Result<std::vector<TaskStatus>> ReadTaskStatuses(SqlTransaction& sql, std::string_view pipeline) {
   std::vector<TaskStatus> statuses;
   TARN_RETURN_IF_ERROR(sql.Query(

@@ -97,6 +97,9 @@ struct TaskStatus {
 
 /// Adds a task or replaces what is kept of it, but for `wanted` of one that is there.
 Status WriteTaskStatus(metastore::SqlTransaction& sql, const TaskStatus& status);
+/// Only the numbers of a task that is there, and the newest source time unless there is none: for
+/// the SQL transaction of the commit that they count.
+Status WriteTaskTotals(metastore::SqlTransaction& sql, const TaskStatus& status);
 /// All tasks (of one pipeline unless empty), by name.
 Result<std::vector<TaskStatus>> ReadTaskStatuses(metastore::SqlTransaction& sql,
                                                  std::string_view pipeline);

@@ -140,7 +140,9 @@ struct TransformTask::State {
   Result<BatchMappings> PlanMappings(const LandedBatch& batch);
   Status Append(const LandedBatch& batch);
   Status Commit(lakehouse::AppendCommit commit,
-                const std::vector<landing::DeadLetterCommit>& letters);
+                const std::vector<landing::DeadLetterCommit>& letters,
+                const TransformCounts& counted);
+  Status AlsoCommit(metastore::SqlTransaction& sql, const TransformCounts& counted) const;
   Result<bool> IsBehind();
   Status ApplyIfDue(Sources sources);
   Status Apply();
@@ -386,24 +388,33 @@ Status TransformTask::State::Append(const LandedBatch& batch) {
         {.dataset = inputs[index].dataset.ToString(), .transaction = newest.ToString()});
   }
   commit.now = now;
-  const int64_t written = commit.written.row_count;
-  TARN_RETURN_IF_ERROR(Commit(std::move(commit), letters));
-  progress.counts.rows_in += batch.rows;
-  progress.counts.rows_out += written;
-  progress.counts.rejected += append.rejected();
+  TransformCounts counted = progress.counts;
+  counted.rows_in += batch.rows;
+  counted.rows_out += commit.written.row_count;
+  counted.rejected += append.rejected();
+  TARN_RETURN_IF_ERROR(Commit(std::move(commit), letters, counted));
+  progress.counts = std::move(counted);
   for (const LandedFile& file : batch.files) {
     progress.data_updated_to = std::max(progress.data_updated_to, file.committed);
   }
   return Status::Ok();
 }
 
-// The append and its dead letters, in one SQL transaction.
+// What belongs into the SQL transaction of every commit of rows.
+Status TransformTask::State::AlsoCommit(metastore::SqlTransaction& sql,
+                                        const TransformCounts& counted) const {
+  if (deps.fence) {
+    TARN_RETURN_IF_ERROR(deps.fence(sql));
+  }
+  return deps.on_commit ? deps.on_commit(sql, counted) : Status::Ok();
+}
+
+// The append, its dead letters and the counts, in one SQL transaction.
 Status TransformTask::State::Commit(lakehouse::AppendCommit commit,
-                                    const std::vector<landing::DeadLetterCommit>& letters) {
+                                    const std::vector<landing::DeadLetterCommit>& letters,
+                                    const TransformCounts& counted) {
   commit.also = [&](metastore::SqlTransaction& sql) -> Status {
-    if (deps.fence) {
-      TARN_RETURN_IF_ERROR(deps.fence(sql));
-    }
+    TARN_RETURN_IF_ERROR(AlsoCommit(sql, counted));
     for (const landing::DeadLetterCommit& letter : letters) {
       TARN_RETURN_IF_ERROR(landing::CommitDeadLetters(sql, deps.datasets, letter));
     }
@@ -422,11 +433,20 @@ Status TransformTask::State::Commit(lakehouse::AppendCommit commit,
 }
 
 Status TransformTask::State::Apply() {
-  TARN_ASSIGN_OR_RETURN(const std::optional<lakehouse::CommittedApply> applied,
-                        table->Apply(deps.catalog.deps().clock.Now(), deps.fence));
+  const auto count = [&](const lakehouse::ApplyCounts& applied) {
+    TransformCounts counted = progress.counts;
+    ++counted.applies;
+    counted.noop_deletes += applied.noop_deletes;
+    return counted;
+  };
+  TARN_ASSIGN_OR_RETURN(
+      const std::optional<lakehouse::CommittedApply> applied,
+      table->Apply(deps.catalog.deps().clock.Now(),
+                   [&](metastore::SqlTransaction& sql, const lakehouse::ApplyCounts& applied_now) {
+                     return AlsoCommit(sql, count(applied_now));
+                   }));
   if (applied) {
-    ++progress.counts.applies;
-    progress.counts.noop_deletes += applied->counts.noop_deletes;
+    progress.counts = count(applied->counts);
   }
   TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork work, table->ReadUnapplied());
   progress.unapplied = work.rows;

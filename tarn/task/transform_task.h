@@ -38,6 +38,9 @@ struct TransformDeps {
   engine::Engine& engine;
   /// Checks in a commit's SQL transaction that the task may still commit; may be empty.
   metastore::SqlFunction fence;
+  /// Called in the SQL transaction of each append and apply with what is counted once it is done.
+  /// Its failure is that of the commit. May be empty.
+  std::function<Status(metastore::SqlTransaction&, const TransformCounts&)> on_commit{};
 };
 
 struct TransformProgress {

@@ -38,3 +38,10 @@ class Changes:
         assert count == self.number
         history = server.sql("SELECT count(*) AS c FROM orders.orders__history")[0]["c"]
         assert history == self.versions
+
+    def check_counters(self, server):
+        """Both tasks have counted each change once, whatever happened to the server."""
+        tasks = {task["task"].split(".")[1]: task for task in server.json("status")["tasks"]}
+        for name in ("events", "orders"):
+            assert tasks[name]["rows_in"] == self.number, tasks[name]
+        assert tasks["events"]["rows_out"] == self.number

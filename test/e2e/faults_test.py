@@ -86,6 +86,7 @@ def test_kill_at_a_named_point(place, point):
         with server:
             server.run("run", str(file), "--once")
             feed.check(server)
+            feed.check_counters(server)
 
 
 def test_kill_at_random_moments(place):
@@ -108,6 +109,7 @@ def test_kill_at_random_moments(place):
     with server:
         server.run("run", str(file), "--once")
         feed.check(server)
+        feed.check_counters(server)
 
 
 def test_two_servers_on_one_home_are_refused(place):

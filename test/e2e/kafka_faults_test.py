@@ -108,6 +108,7 @@ def test_kill_at_a_named_point(broker, topic, tmp_path):
     with server:
         run(server, file)
         feed.check(server)
+        feed.check_counters(server)
 
 
 def test_kill_the_server_while_it_follows(broker, topic, tmp_path):
@@ -131,6 +132,7 @@ def test_kill_the_server_while_it_follows(broker, topic, tmp_path):
         wait_for(lambda: landed_or_zero(server) == feed.number)
         run(server, file)
         feed.check(server)
+        feed.check_counters(server)
 
 
 def start_following(server, broker_address, topic, tmp_path, client=""):
