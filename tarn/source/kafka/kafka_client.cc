@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstring>
 
 #include <fmt/format.h>
 #include <librdkafka/rdkafka.h>
@@ -95,6 +97,18 @@ Status SetAll(rd_kafka_conf_t* conf, const ClientSettings& settings) {
   return Set(conf, "bootstrap.servers", fmt::format("{}", fmt::join(settings.brokers, ",")));
 }
 
+// A numeric setting as it is in force, whoever gave it.
+uint64_t ReadNumber(const rd_kafka_conf_t* conf, const char* name) {
+  std::array<char, 32> text{};
+  size_t size = text.size();
+  if (rd_kafka_conf_get(conf, name, text.data(), &size) != RD_KAFKA_CONF_OK) {
+    return 0;
+  }
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + std::strlen(text.data()), number);
+  return number;
+}
+
 }  // namespace
 
 std::string KafkaErrorText(int code) { return rd_kafka_err2str(CodeOf(code)); }
@@ -120,6 +134,8 @@ Result<std::unique_ptr<KafkaClient>> KafkaClient::Open(const ClientSettings& set
     rd_kafka_conf_destroy(conf);
     return set;
   }
+  self->ahead_bytes_ = ReadNumber(conf, "queued.max.messages.kbytes") << 10;
+  self->ahead_messages_ = ReadNumber(conf, "queued.min.messages");
   rd_kafka_conf_set_opaque(conf, self.get());
   rd_kafka_conf_set_error_cb(conf, &KafkaClient::OnError);
   rd_kafka_conf_set_log_cb(conf, &OnLog);
@@ -327,6 +343,19 @@ size_t KafkaClient::Consume(std::span<rd_kafka_message_t*> messages, millisecond
     count += count > 0 ? take(messages.subspan(count), 0) : 0;
   }
   return count;
+}
+
+// Any request wakes the thread of its broker, which then looks at what may be fetched, too. The
+// answer is of no use, so that nobody waits for it.
+void KafkaClient::Wake(const std::vector<TopicPartition>& partitions) {
+  if (partitions.empty()) {
+    return;
+  }
+  const PartitionList list = ListOf(partitions);
+  for (int i = 0; i < list->cnt; ++i) {
+    list->elems[i].offset = kEndOffset;
+  }
+  rd_kafka_offsets_for_times(client_, list.get(), /*timeout_ms=*/1);
 }
 
 void KafkaClient::CommitToGroup(const Offsets& next, milliseconds wait_max) {

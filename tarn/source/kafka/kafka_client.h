@@ -69,6 +69,14 @@ class KafkaClient {
 
   /// Messages and events, whose owner the caller becomes; waits for the first one only.
   size_t Consume(std::span<rd_kafka_message_s*> messages, milliseconds wait_max);
+  /// Makes the library look at once whether there is room for more messages of these partitions'
+  /// brokers, where it would have looked within a second: when full, its threads sleep until
+  /// something comes, and nobody tells them that messages were taken. Cost: a small request for
+  /// each broker, and a wait of at most a millisecond.
+  void Wake(const std::vector<TopicPartition>& partitions);
+  /// How much the library fetches ahead, in bytes and in messages, whichever comes first.
+  [[nodiscard]] uint64_t ahead_bytes() const { return ahead_bytes_; }
+  [[nodiscard]] uint64_t ahead_messages() const { return ahead_messages_; }
   /// Stores offsets in the group of the cluster, for the eyes of others: best effort.
   void CommitToGroup(const Offsets& next, milliseconds wait_max);
   /// End of a partition as the newest answers said; empty when none came yet.
@@ -90,6 +98,8 @@ class KafkaClient {
 
   rd_kafka_s* client_ = nullptr;
   rd_kafka_queue_s* queue_ = nullptr;
+  uint64_t ahead_bytes_ = 0;
+  uint64_t ahead_messages_ = 0;
   mutable std::mutex mutex_;
   std::string last_error_;     // Guarded by mutex_, as below.
   bool not_admitted_ = false;  // Authentication failed.

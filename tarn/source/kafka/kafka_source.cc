@@ -116,6 +116,7 @@ Result<std::vector<TopicLayout>> KafkaSource::AskForTopics() {
 
 Status KafkaSource::Begin(const KafkaStart& start) {
   TARN_ASSIGN_OR_RETURN(client_, KafkaClient::Open(options_.client));
+  ahead_ = ReadAhead(client_->ahead_bytes(), client_->ahead_messages());
   TARN_ASSIGN_OR_RETURN(const std::vector<TopicLayout> topics, AskForTopics());
   client_->ClearLastError();
   cluster_id_ = client_->ReadClusterId(options_.answer_wait_max);
@@ -596,12 +597,23 @@ Status KafkaSource::TakeWaiting(const BatchLimits& limits, KafkaBatch& batch, ui
     batch.messages.push_back(ViewOf(native, index));
     batch.natives.push_back(std::move(taken));
     bytes += size;
+    ahead_.Took(index, size);
     partition.next = native.offset + 1;
     partition.at_end = options_.until == ReadUntil::kEnd && partition.next >= partition.end;
     partition.failures = 0;
     partition.time_ms = batch.messages.back().time_ms;
   }
   return Status::Ok();
+}
+
+void KafkaSource::WakeIfDue() {
+  std::vector<TopicPartition> read;
+  for (const uint32_t index : ahead_.TakeDue()) {
+    if (!partitions_[index].gone) {
+      read.push_back(partitions_[index].where);
+    }
+  }
+  client_->Wake(read);
 }
 
 Status KafkaSource::HandOver(const BatchLimits& limits, KafkaBatch& batch) {
@@ -622,6 +634,7 @@ Status KafkaSource::HandOver(const BatchLimits& limits, KafkaBatch& batch) {
   batch.memory = *std::move(memory);
   uint64_t bytes = 0;
   TARN_RETURN_IF_ERROR(TakeWaiting(limits, batch, bytes));
+  WakeIfDue();
   NoteSeen(batch);
   batch.memory.ShrinkTo(bytes);
   return Status::Ok();

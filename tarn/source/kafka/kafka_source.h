@@ -21,6 +21,7 @@
 #include "tarn/source/kafka/kafka_message.h"
 #include "tarn/source/kafka/kafka_options.h"
 #include "tarn/source/kafka/offset_plan.h"
+#include "tarn/source/kafka/read_ahead.h"
 #include "tarn/source/kafka/topic_selection.h"
 #include "tarn/source/kafka/topic_watch.h"
 #include "tarn/source/source.h"
@@ -116,6 +117,7 @@ class KafkaSource {
   void NoteSeen(const KafkaBatch& batch);
   Status TakeWaiting(const BatchLimits& limits, KafkaBatch& batch, uint64_t& bytes);
   Status Fail(uint32_t index, const std::string& text, KafkaBatch& batch);
+  void WakeIfDue();
   void PauseAll();
   void ResumeAll();
   [[nodiscard]] std::vector<TopicPartition> Live() const;
@@ -142,7 +144,8 @@ class KafkaSource {
   std::set<std::string> known_topics_;
   std::set<uint32_t> failed_;
   std::map<std::string, int> missing_;  // Topics that the newest answers lack, and how many.
-  Offsets group_;                       // What the group was told.
+  ReadAhead ahead_{0, 0};
+  Offsets group_;  // What the group was told.
   bool paused_ = false;
   uint64_t seen_answer_ = 0;
   std::chrono::steady_clock::time_point heard_;  // Of a message or an end.
