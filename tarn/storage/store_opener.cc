@@ -110,10 +110,43 @@ Result<bool> ReadCredentialKey(const SettingsReader& reader, const std::string& 
   return true;
 }
 
+// Keys about what clients get; false when `key` is none of them.
+Result<bool> ReadVendingKey(const SettingsReader& reader, const std::string& key,
+                            const std::string& text, s3::VendingOptions& vending) {
+  if (key == "vended_credentials") {
+    TARN_ASSIGN_OR_RETURN(const size_t i, reader.Choice(key, text, {"off", "sts", "static"}));
+    vending.mode = static_cast<s3::Vending>(i);
+  } else if (key == "sts_endpoint") {
+    vending.endpoint = text;
+    TARN_RETURN_IF_ERROR(s3::ParseEndpoint(text));
+  } else if (key == "sts_role") {
+    vending.role = text;
+  } else if (key == "sts_duration") {
+    TARN_ASSIGN_OR_RETURN(const std::chrono::milliseconds lifetime, ParseDuration(text));
+    vending.lifetime = std::chrono::floor<std::chrono::seconds>(lifetime);
+    if (lifetime < std::chrono::minutes(15) || lifetime > std::chrono::hours(12)) {
+      return reader.Bad(key, "15m to 12h");
+    }
+  } else if (key == "read_key_env") {
+    TARN_ASSIGN_OR_RETURN(vending.read.access_key_id, reader.Secret(key, text));
+  } else if (key == "read_secret_env") {
+    TARN_ASSIGN_OR_RETURN(vending.read.secret_access_key, reader.Secret(key, text));
+  } else if (key == "write_key_env") {
+    TARN_ASSIGN_OR_RETURN(vending.write.access_key_id, reader.Secret(key, text));
+  } else if (key == "write_secret_env") {
+    TARN_ASSIGN_OR_RETURN(vending.write.secret_access_key, reader.Secret(key, text));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Status ReadKey(const SettingsReader& reader, const std::string& key, const std::string& text,
                S3Options& options) {
-  TARN_ASSIGN_OR_RETURN(const bool known,
-                        ReadCredentialKey(reader, key, text, options.credentials));
+  TARN_ASSIGN_OR_RETURN(bool known, ReadCredentialKey(reader, key, text, options.credentials));
+  if (!known) {
+    TARN_ASSIGN_OR_RETURN(known, ReadVendingKey(reader, key, text, options.vending));
+  }
   if (known) {
     return Status::Ok();
   }
@@ -151,6 +184,40 @@ Status ReadKey(const SettingsReader& reader, const std::string& key, const std::
   return Status::Ok();
 }
 
+// What one key alone does not tell.
+Status CheckVending(const SettingsReader& reader, const S3Options& options) {
+  using s3::Vending;
+  const s3::VendingOptions& vending = options.vending;
+  const bool read = !vending.read.access_key_id.empty();
+  const bool write = !vending.write.access_key_id.empty();
+  if (read == vending.read.secret_access_key.empty()) {
+    return reader.Bad("read_key_env", "read_key_env and read_secret_env together");
+  }
+  if (write == vending.write.secret_access_key.empty()) {
+    return reader.Bad("write_key_env", "write_key_env and write_secret_env together");
+  }
+  if ((read || write) && vending.mode != Vending::kStatic) {
+    return reader.Bad(read ? "read_key_env" : "write_key_env",
+                      "vended_credentials = \"static\" beside it");
+  }
+  if (vending.mode == Vending::kStatic && !read && !write) {
+    return reader.Bad("vended_credentials",
+                      "beside \"static\" the keys that clients get: read_key_env and "
+                      "read_secret_env, write_key_env and write_secret_env, or all four");
+  }
+  if (vending.mode != Vending::kOff && options.scheme != "s3") {
+    return reader.Bad("vended_credentials", "\"off\" for gs://: only s3:// hands out credentials");
+  }
+  if (vending.mode == Vending::kSessions && options.credentials.anonymous) {
+    return reader.Bad("vended_credentials", "keys of its own for \"sts\", not anonymous = true");
+  }
+  if (vending.mode == Vending::kSessions && vending.role.empty() && vending.endpoint.empty() &&
+      options.endpoint.empty()) {
+    return reader.Bad("sts_role", "the ARN of a role, which Amazon's token service needs");
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<S3Options> ReadS3Settings(const StoreSettings& settings, const Environment& environment) {
@@ -169,6 +236,7 @@ Result<S3Options> ReadS3Settings(const StoreSettings& settings, const Environmen
                  : read.WithContext(fmt::format("stores.{}.{}", settings.name, key));
     }
   }
+  TARN_RETURN_IF_ERROR(CheckVending(reader, options));
   return options;
 }
 

@@ -29,7 +29,9 @@ using Environment = std::function<std::optional<std::string>(const std::string& 
 /// The options of a bucket. Keys: endpoint, region, addressing (path, virtual_host), access_key_env
 /// and secret_key_env and session_token_env (names of environment variables), credentials_file,
 /// profile, instance_metadata (true), anonymous (true), conditional_put (off), list_order (keys,
-/// folders), payload (signed, unsigned), part_size, connections, ca_file.
+/// folders), payload (signed, unsigned), part_size, connections, ca_file; of what clients get:
+/// vended_credentials (off, sts, static), sts_endpoint, sts_role, sts_duration, and with "static"
+/// read_key_env, read_secret_env, write_key_env, write_secret_env.
 /// Errors: kInvalidArgument naming store and key: unknown keys, values that cannot be, variables
 /// that are not set.
 Result<s3::S3Options> ReadS3Settings(const StoreSettings& settings, const Environment& environment);

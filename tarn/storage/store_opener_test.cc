@@ -70,9 +70,11 @@ TEST_F(StoreOpenerTest, EveryKeyIsRead) {
 
 TEST_F(StoreOpenerTest, WrongSettingsNameStoreAndKey) {
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {"endpoint", "nowhere"},     {"addressing", "x"}, {"access_key_env", "UNSET"},
-      {"instance_metadata", "on"}, {"part_size", "x"},  {"connections", "0"},
-      {"list_order", "x"},         {"secret_key", "x"}};
+      {"endpoint", "nowhere"},     {"addressing", "x"},     {"access_key_env", "UNSET"},
+      {"instance_metadata", "on"}, {"part_size", "x"},      {"connections", "0"},
+      {"list_order", "x"},         {"secret_key", "x"},     {"vended_credentials", "x"},
+      {"sts_endpoint", "x"},       {"sts_duration", "14m"}, {"sts_duration", "13h"},
+      {"write_key_env", "UNSET"}};
   for (const auto& [key, value] : wrong) {
     EXPECT_THAT(Make({{"lake", "s3://bucket", {{key, value}}}}),
                 FailsWith(ErrorCode::kInvalidArgument, "stores.lake." + key))
@@ -80,6 +82,47 @@ TEST_F(StoreOpenerTest, WrongSettingsNameStoreAndKey) {
   }
   EXPECT_THAT(Make({{"lake", "file:///x", {}}}),
               FailsWith(ErrorCode::kInvalidArgument, "stores.lake.uri"));
+}
+
+TEST_F(StoreOpenerTest, VendingIsOffUntilItIsAskedFor) {
+  ASSERT_OK_AND_ASSIGN(const StoreOpener plain, Make({{"s", "s3://bucket", {}}}));
+  EXPECT_EQ(plain.BucketOptions("s3://bucket").value().vending.mode, s3::Vending::kOff);
+  ASSERT_OK_AND_ASSIGN(const StoreOpener sessions, Make({{"s",
+                                                          "s3://bucket",
+                                                          {{"vended_credentials", "sts"},
+                                                           {"sts_role", "arn:aws:iam::1:role/r"},
+                                                           {"sts_endpoint", "http://127.0.0.1:1"},
+                                                           {"sts_duration", "2h"}}}}));
+  const s3::VendingOptions vending = sessions.BucketOptions("s3://bucket/x").value().vending;
+  EXPECT_EQ(vending.mode, s3::Vending::kSessions);
+  EXPECT_EQ(vending.role, "arn:aws:iam::1:role/r");
+  EXPECT_EQ(vending.endpoint, "http://127.0.0.1:1");
+  EXPECT_EQ(vending.lifetime, std::chrono::hours(2));
+  ASSERT_OK_AND_ASSIGN(const StoreOpener fixed, Make({{"s",
+                                                       "s3://bucket",
+                                                       {{"vended_credentials", "static"},
+                                                        {"read_key_env", "KEY"},
+                                                        {"read_secret_env", "SECRET"}}}}));
+  EXPECT_EQ(fixed.BucketOptions("s3://bucket").value().vending.read.access_key_id, "a");
+  EXPECT_EQ(fixed.BucketOptions("s3://bucket").value().vending.read.secret_access_key, "b");
+}
+
+TEST_F(StoreOpenerTest, VendingThatCannotWorkIsRefused) {
+  using Options = std::map<std::string, std::string>;
+  const std::vector<std::pair<std::string, Options>> wrong = {
+      {"sts_role", {{"vended_credentials", "sts"}}},
+      {"vended_credentials", {{"vended_credentials", "static"}}},
+      {"vended_credentials",
+       {{"vended_credentials", "sts"}, {"sts_role", "r"}, {"anonymous", "true"}}},
+      {"read_key_env", {{"vended_credentials", "static"}, {"read_key_env", "KEY"}}},
+      {"write_key_env", {{"vended_credentials", "static"}, {"write_secret_env", "SECRET"}}},
+      {"write_key_env", {{"write_key_env", "KEY"}, {"write_secret_env", "SECRET"}}}};
+  for (const auto& [key, options] : wrong) {
+    EXPECT_THAT(Make({{"lake", "s3://bucket", options}}),
+                FailsWith(ErrorCode::kInvalidArgument, "stores.lake." + key));
+  }
+  EXPECT_THAT(Make({{"g", "gs://bucket", {{"vended_credentials", "sts"}, {"sts_role", "r"}}}}),
+              FailsWith(ErrorCode::kInvalidArgument, "stores.g.vended_credentials"));
 }
 
 TEST_F(StoreOpenerTest, GoogleBucketsHaveConditionsOfTheirOwn) {

@@ -149,6 +149,9 @@ bool FaultyProxy::ServeOne(int client, std::string& buffer) {
   }
   const std::string request = buffer.substr(0, size);
   buffer.erase(0, size);
+  if (seen.body_bytes <= (64U << 10)) {
+    seen.body = request.substr(seen.head.size());
+  }
   const Decision decision = Decide(seen);
   switch (decision.fault) {
     case Fault::kDropRequest:

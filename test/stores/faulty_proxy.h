@@ -40,6 +40,7 @@ struct Seen {
   std::string target;
   std::string head;  // Request line and fields.
   size_t body_bytes = 0;
+  std::string body{};  // Of up to 64 KiB; empty for larger ones.
 };
 
 /// Threads: any. One thread per connection.

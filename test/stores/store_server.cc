@@ -117,6 +117,18 @@ StoreServer StartSeaweedfs(Process& process) {
   std::ofstream(config) << R"({"identities":[{"name":"admin","credentials":[)"
                            R"({"accessKey":"test","secretKey":"testtest"}],)"
                            R"("actions":["Admin","Read","Write","List","Tagging"]}]})";
+  const std::string roles = process.folder() + "/iam.json";
+  std::ofstream(roles)
+      << R"({"sts":{"tokenDuration":"1h","maxSessionLength":"12h","issuer":"tarn-test",)"
+         R"("signingKey":"YS1zaWduaW5nLWtleS1vZi10aGlydHktdHdvLWJ5dGVz"},)"
+         R"("policy":{"defaultEffect":"Deny","storeType":"memory"},)"
+         R"("roleStore":{"storeType":"memory"},)"
+         R"("policies":[{"name":"All","document":{"Version":"2012-10-17","Statement":[)"
+         R"({"Effect":"Allow","Action":["s3:*"],"Resource":["*"]}]}}],)"
+         R"("roles":[{"roleName":"Vended","roleArn":")"
+      << kVendedRole
+      << R"(","trustPolicy":{"Version":"2012-10-17","Statement":[{"Effect":"Allow",)"
+         R"("Principal":{"AWS":"*"},"Action":["sts:AssumeRole"]}]},"attachedPolicies":["All"]}]})";
   const std::string data = process.folder() + "/data";
   std::filesystem::create_directory(data);
   std::vector<std::string> command = {ProgramOf("seaweedfs"),
@@ -127,6 +139,7 @@ StoreServer StartSeaweedfs(Process& process) {
                                       "-filer",
                                       "-s3",
                                       "-s3.config=" + config,
+                                      "-s3.iam.config=" + roles,
                                       "-volume.max=1000",
                                       "-master.volumeSizeLimitMB=64",
                                       "-s3.port=" + std::to_string(server.port)};

@@ -15,7 +15,9 @@ struct StoreServer {
 };
 
 const StoreServer& Versitygw();
+/// Also a token service, which knows the role kVendedRole.
 const StoreServer& Seaweedfs();
+inline constexpr const char* kVendedRole = "arn:aws:iam::role/Vended";
 
 /// Options for a bucket of `server` that does not exist yet; retries wait a few milliseconds.
 storage::s3::S3Options NewBucket(const StoreServer& server);

@@ -1,6 +1,7 @@
 // Credentials: who signs requests to AWS and its likes, and where that is found.
 //
-// Secrets are in no message, log line or dump: the only way out of this type is a signature.
+// Secrets are in no message, log line or dump: the only ways out of this type are a signature and
+// the answer to a client whom credentials of its own were made for (credential_vendor.h).
 #pragma once
 
 #include <memory>

@@ -76,12 +76,8 @@ Result<std::unique_ptr<S3Client>> S3Client::Open(const S3Options& options, Retry
 }
 
 S3Client::Target S3Client::TargetOf(const std::string& key) const {
-  const bool dots = options_.bucket.find('.') != std::string::npos;
-  const bool path_style =
-      options_.addressing == Addressing::kPath ||
-      (options_.addressing == Addressing::kAuto && (dots || !options_.endpoint.empty()));
   Target target{.scheme = endpoint_.scheme, .host = endpoint_.host, .path = endpoint_.path};
-  if (path_style) {
+  if (IsPathStyle(options_)) {
     target.path += "/" + options_.bucket;
   } else {
     target.host = options_.bucket + "." + target.host;

@@ -53,6 +53,12 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
   return endpoint;
 }
 
+bool IsPathStyle(const S3Options& options) {
+  const bool dots = options.bucket.find('.') != std::string::npos;
+  return options.addressing == Addressing::kPath ||
+         (options.addressing == Addressing::kAuto && (dots || !options.endpoint.empty()));
+}
+
 Result<S3Options> WithUri(S3Options options, std::string_view uri) {
   const size_t colon = uri.find("://");
   const std::string_view scheme = uri.substr(0, colon);

@@ -39,6 +39,29 @@ enum class ListOrder {
              // reads and sorts the whole list behind its prefix.
 };
 
+/// Keys that clients of the warehouse get, so that they need none of their own.
+enum class Vending {
+  kOff,
+  kSessions,  // Temporary ones for the folders of one table, from a token service (AssumeRole).
+  kStatic,    // Those of the configuration: the server has no token service. They reach as far as
+              // the server's own rules for them go, usually the whole bucket.
+};
+
+/// A pair that the operator made for clients.
+struct StaticKeys {
+  std::string access_key_id;  // Empty = none.
+  std::string secret_access_key;
+};
+
+struct VendingOptions {
+  Vending mode = Vending::kOff;
+  std::string endpoint;  // Of the token service; empty = the bucket's, or Amazon's for the region.
+  std::string role;      // ARN of the role that is assumed. Amazon needs one, others do not.
+  std::chrono::seconds lifetime{3600};  // Of a session, 15 minutes to 12 hours.
+  StaticKeys read;                      // kStatic: for those who may read a table.
+  StaticKeys write;                     // kStatic: for those who may write to it.
+};
+
 struct S3Options {
   std::string scheme = "s3";  // Of base_uri(); "gs" for Google's servers.
   std::string bucket;
@@ -51,6 +74,7 @@ struct S3Options {
   ListOrder list_order = ListOrder::kKeys;
   size_t folder_list_max = 1'000'000;  // Keys that kFolders sorts; more is an error.
   aws::CredentialOptions credentials;
+  VendingOptions vending;
   http::HttpClientOptions http;
   RetryOptions retry{.attempts_max = 6,
                      .wait_first = std::chrono::milliseconds(100),
@@ -73,6 +97,9 @@ struct Endpoint {
 
 /// Errors: kInvalidArgument unless it is "http[s]://host[:port][/path]".
 Result<Endpoint> ParseEndpoint(std::string_view text);
+
+/// True when the bucket stands in the path of a URL, not in the name of the host.
+bool IsPathStyle(const S3Options& options);
 
 /// Bucket and prefix of "s3://bucket/prefix" (also s3a, s3n, gs) into `options`.
 /// Errors: kInvalidArgument on another form, a bucket name that cannot be, or a bad prefix.
