@@ -44,6 +44,8 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 # region = "eu-central-1"
 # access_key_env = "LAKE_KEY"                 # default: AWS_ACCESS_KEY_ID, ~/.aws/credentials
 # secret_key_env = "LAKE_SECRET"
+# vended_credentials = "off"                  # or "sts": keys for clients, for one table at a time
+# sts_role = "arn:aws:iam::1234:role/tables"
 )toml";
 
 // Texts of all keys, from the file and then the environment.

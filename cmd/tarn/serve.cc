@@ -39,6 +39,7 @@
 #include "tarn/server/native/task_metrics.h"
 #include "tarn/server/router.h"
 #include "tarn/storage/object_key.h"
+#include "tarn/storage/s3/credential_vendor.h"
 #include "tarn/storage/store_opener.h"
 #include "tarn/task/control.h"
 #include "tarn/tree/lookup.h"
@@ -235,6 +236,7 @@ class Process {
   std::unique_ptr<metastore::Database> database_;
   SystemSleeper sleeper_;
   std::unique_ptr<storage::ObjectStore> warehouse_;
+  std::unique_ptr<storage::s3::CredentialVendor> vendor_;  // Null: clients have keys of their own.
   std::unique_ptr<MemoryBudget> budget_;
   std::unique_ptr<engine::Engine> engine_;
   query::MemoryWatch memory_watch_{
@@ -310,6 +312,10 @@ Status Process::OpenWarehouse(engine::EngineOptions& engine_options) {
   if (!warehouse_->base_uri().starts_with("file:")) {
     TARN_ASSIGN_OR_RETURN(const storage::s3::S3Options bucket, opener.BucketOptions(uri));
     TARN_ASSIGN_OR_RETURN(engine_store_, EngineStore::Open(*engine_, bucket, clock_));
+    if (bucket.vending.mode != storage::s3::Vending::kOff) {
+      TARN_ASSIGN_OR_RETURN(vendor_,
+                            storage::s3::CredentialVendor::Open(bucket, {clock_, sleeper_}));
+    }
   }
   return Status::Ok();
 }
@@ -414,8 +420,8 @@ Status Process::AddRoutes() {
   iceberg.foreign_locations = configuration_.replace_foreign_locations
                                   ? server::iceberg_rest::ForeignLocations::kReplace
                                   : server::iceberg_rest::ForeignLocations::kRefuse;
-  TARN_RETURN_IF_ERROR(
-      server::iceberg_rest::AddIcebergRoutes(*router_, iceberg, {*catalog_, authorizer_}));
+  TARN_RETURN_IF_ERROR(server::iceberg_rest::AddIcebergRoutes(
+      *router_, iceberg, {*catalog_, authorizer_, vendor_.get()}));
   return server::native::AddNativeRoutes(
       *router_, {{authorizer_, *catalog_, *datasets_, *engine_, &memory_watch_}, *control_});
 }

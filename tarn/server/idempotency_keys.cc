@@ -37,8 +37,9 @@ Result<std::optional<http::Response>> IdempotencyKeys::Begin(
 
 Status IdempotencyKeys::Finish(const metastore::IdempotentRequest& request,
                                const http::Response& response) {
-  const bool kept = IsFinal(response.status) && !response.producer &&
-                    response.body.size() <= options_.body_bytes_max;
+  const std::string& body = response.kept_body ? *response.kept_body : response.body;
+  const bool kept =
+      IsFinal(response.status) && !response.producer && body.size() <= options_.body_bytes_max;
   return database_.Write([&](metastore::SqlTransaction& sql) -> Status {
     if (!kept) {
       return metastore::ReleaseClaim(sql, request);
@@ -47,7 +48,7 @@ Status IdempotencyKeys::Finish(const metastore::IdempotentRequest& request,
     const metastore::StoredResponse stored{
         .status = response.status,
         .content_type = std::string(response.headers.Find("Content-Type").value_or("")),
-        .body = response.body};
+        .body = body};
     return metastore::StoreResponse(sql, request, stored, now, now + options_.lifetime);
   });
 }

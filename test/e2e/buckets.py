@@ -1,5 +1,6 @@
-"""An S3 server with one bucket, for tests that keep a warehouse in it."""
+"""S3 servers with one bucket, for tests that keep a warehouse in it."""
 
+import json
 import os
 import pathlib
 import socket
@@ -84,3 +85,96 @@ secret_key_env = "LAKE_SECRET"
         """Names of all objects below the warehouse."""
         root = self.folder / BUCKET
         return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+class SessionServer:
+    """Runs SeaweedFS, which also is a token service: keys for a while, for what a policy says."""
+
+    ROLE = "arn:aws:iam::role/Vended"
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        (self.folder / "data").mkdir(parents=True)
+        self.endpoint = f"http://127.0.0.1:{free_port()}"
+        self.process = None
+
+    def _configure(self):
+        identity = {"name": "admin", "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+                    "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}]}
+        allow = {"Effect": "Allow", "Action": ["s3:*"], "Resource": ["*"]}
+        trust = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": ["sts:AssumeRole"]}
+
+        def document(statement):
+            return {"Version": "2012-10-17", "Statement": [statement]}
+
+        (self.folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+        (self.folder / "iam.json").write_text(json.dumps({
+            "sts": {"tokenDuration": "1h", "maxSessionLength": "12h", "issuer": "tarn-test",
+                    "signingKey": "YS1zaWduaW5nLWtleS1vZi10aGlydHktdHdvLWJ5dGVz"},
+            "policy": {"defaultEffect": "Deny", "storeType": "memory"},
+            "roleStore": {"storeType": "memory"},
+            "policies": [{"name": "All", "document": document(allow)}],
+            "roles": [{"roleName": "Vended", "roleArn": self.ROLE, "attachedPolicies": ["All"],
+                       "trustPolicy": document(trust)}]}))
+
+    def __enter__(self):
+        script = REPOSITORY / "tools" / "services.py"
+        done = subprocess.run([sys.executable, script, "seaweedfs"], check=True,
+                              stdout=subprocess.PIPE, text=True)
+        self._configure()
+        command = [done.stdout.strip(), "server", f"-dir={self.folder / 'data'}", "-ip=127.0.0.1",
+                   "-ip.bind=127.0.0.1", "-filer", "-s3", f"-s3.config={self.folder / 's3.json'}",
+                   f"-s3.iam.config={self.folder / 'iam.json'}", "-volume.max=100",
+                   "-master.volumeSizeLimitMB=64",
+                   "-s3.port=" + self.endpoint.rpartition(":")[2]]
+        for name in ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc",
+                     "filer.port", "filer.port.grpc", "s3.port.grpc", "s3.port.iceberg"):
+            command.append(f"-{name}={free_port()}")
+        self.log = open(self.folder / "log", "ab")
+        self.process = subprocess.Popen(
+            command, stdout=self.log, stderr=self.log,
+            env={**os.environ, "WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"})
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self._make_bucket():
+                return self
+            time.sleep(0.2)
+        self.__exit__()
+        raise RuntimeError("SeaweedFS did not start:\n" + (self.folder / "log").read_text()[-2000:])
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+    def files(self, key=ACCESS_KEY, secret=SECRET_KEY, token=None):
+        """The store through pyarrow, as somebody with these keys."""
+        from pyarrow.fs import S3FileSystem
+
+        return S3FileSystem(
+            access_key=key, secret_key=secret, session_token=token, region="us-east-1",
+            endpoint_override=self.endpoint.removeprefix("http://"), scheme="http",
+            allow_bucket_creation=True, check_directory_existence_before_creation=False)
+
+    def _make_bucket(self):
+        try:
+            self.files().create_dir(BUCKET)
+        except OSError:
+            return False
+        return True
+
+    def configuration(self):
+        return f"""\
+warehouse = "s3://{BUCKET}/warehouse"
+
+[stores.lake]
+uri = "s3://{BUCKET}"
+endpoint = "{self.endpoint}"
+access_key_env = "LAKE_KEY"
+secret_key_env = "LAKE_SECRET"
+list_order = "folders"
+vended_credentials = "sts"
+sts_role = "{self.ROLE}"
+"""
+
+    environment = BucketServer.environment

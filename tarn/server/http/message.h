@@ -97,7 +97,9 @@ using BodyProducer = std::function<Status(BodySink&)>;
 struct Response {
   int status = 200;
   Headers headers;
-  std::string body;       // The whole body, unless `producer` is set.
+  std::string body;  // The whole body, unless `producer` is set.
+  /// What replays of the request get instead of `body`, which holds secrets: those are not stored.
+  std::optional<std::string> kept_body{};
   BodyProducer producer;  // Runs on the handler's thread after the handler returned.
   /// Size of what `producer` writes, exactly; empty = unknown, sent chunked. Also honoured, with
   /// neither body nor producer, to state a size in the answer to HEAD.

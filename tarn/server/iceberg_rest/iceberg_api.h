@@ -12,6 +12,7 @@
 #include "tarn/server/iceberg_rest/catalog_path.h"
 #include "tarn/server/iceberg_rest/iceberg_routes.h"
 #include "tarn/server/iceberg_rest/requests.h"
+#include "tarn/storage/s3/credential_vendor.h"
 
 namespace tarn::server::iceberg_rest {
 
@@ -32,6 +33,12 @@ struct Target {
   CatalogPath path;
   catalog::CatalogObject object;
   access::Role role = access::Role::kNone;
+};
+
+/// Keys for the files of one table. Value.
+struct GrantedKeys {
+  storage::aws::Credentials credentials;
+  std::vector<std::string> prefixes;  // URIs with a slash at the end, the table's own first.
 };
 
 /// Where a listing begins and how long a page is. Without `pageToken` everything is one page.
@@ -75,6 +82,8 @@ class IcebergApi {
   // table_creation.cc
   Result<http::Response> CreateTable(RequestContext& context);
   Result<http::Response> RegisterTable(RequestContext& context);
+  // vending.cc
+  Result<http::Response> GetCredentials(RequestContext& context);
   // table_commits.cc
   Result<http::Response> CommitTable(RequestContext& context);
   Result<http::Response> CommitTransaction(RequestContext& context);
@@ -130,22 +139,46 @@ class IcebergApi {
   /// The updates as they are to be applied: locations in their one form.
   Result<std::vector<iceberg::TableUpdate>> Settled(
       std::vector<iceberg::TableUpdate> updates) const;
-  Result<http::Response> StageTable(const Place& place, const iceberg::TableMetadata& metadata);
+  Result<http::Response> StageTable(RequestContext& context, const Target& target,
+                                    const iceberg::TableMetadata& metadata);
   Result<catalog::TableChange> PlanChange(metastore::SqlTransaction& sql, RequestContext& context,
                                           const CatalogPath& path, TableCommitRequest commit);
   Status CheckFiles(metastore::SqlTransaction& sql, const catalog::TableChange& change) const;
 
+  // vending.cc
+  /// True when the client asks for keys and there are some to be had.
+  [[nodiscard]] bool WantsKeys(const RequestContext& context) const;
+  /// Keys for what the caller may do with the table's files, where the warehouse hands out any.
+  /// Errors: kUnavailable when the token service gives none.
+  Result<std::optional<GrantedKeys>> KeysFor(const RequestContext& context, const Target& target,
+                                             const iceberg::TableMetadata& metadata);
+  Result<storage::s3::VendingRequest> PlanKeys(metastore::SqlTransaction& sql,
+                                               const RequestContext& context, const Target& target,
+                                               const iceberg::TableMetadata& metadata) const;
+  Result<std::string> InternalLocation(metastore::SqlTransaction& sql,
+                                       const RequestContext& context, const Target& target) const;
+  /// Ends an answer that has a table's metadata, with the keys and what else clients need to know.
+  http::Response WithConfig(std::string text, const CatalogPath& path,
+                            const std::optional<GrantedKeys>& keys) const;
+
   /// kNotFound when the file is gone from a local warehouse.
   Status RequireMetadataFile(const std::string& location);
-  /// The answer to a load, a creation or a commit, from its text in the cache if it is there.
-  Result<http::Response> TableResponse(const catalog::LoadedTable& table, bool with_config);
+  /// The metadata in an answer to a load or a creation, its end left open, from the cache if it is
+  /// there. `snapshots`: all or refs. Errors: kNotFound, with a reason, without the metadata file.
+  Result<std::shared_ptr<const std::string>> MetadataText(const std::string& location,
+                                                          const std::string& snapshots);
+  /// The answer to a creation.
+  Result<http::Response> CreatedResponse(const catalog::LoadedTable& table, const CatalogPath& path,
+                                         const std::optional<GrantedKeys>& keys);
+  /// The answer to a commit.
+  http::Response CommittedResponse(const catalog::LoadedTable& table) const;
   http::Response ViewResponse(const catalog::LoadedView& view) const;
 
   const IcebergOptions options_;
   const IcebergDeps deps_;
   mutable std::mutex mutex_;
   mutable Rid default_project_;  // As found last; guarded by mutex_.
-  // Answers by the name of the metadata file and what was asked of it.
+  // Texts by the name of the metadata file and what was asked of it.
   catalog::LocationCache<std::string> answers_{4096, 64 << 20};
 };
 

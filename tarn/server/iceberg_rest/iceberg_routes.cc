@@ -30,6 +30,7 @@ const std::vector<IcebergRoute>& IcebergRoutes() {
       {"HEAD", "/namespaces/{namespace}/tables/{table}", &Api::HeadTable},
       {"POST", "/namespaces/{namespace}/tables/{table}", &Api::CommitTable},
       {"DELETE", "/namespaces/{namespace}/tables/{table}", &Api::DropTable},
+      {"GET", "/namespaces/{namespace}/tables/{table}/credentials", &Api::GetCredentials},
       {"POST", "/namespaces/{namespace}/tables/{table}/metrics", &Api::ReportMetrics},
       {"POST", "/namespaces/{namespace}/tables/{table}/unregister", &Api::UnregisterTable},
       {"POST", "/namespaces/{namespace}/register", &Api::RegisterTable},

@@ -13,6 +13,7 @@
 #include "tarn/base/status.h"
 #include "tarn/catalog/catalog.h"
 #include "tarn/server/router.h"
+#include "tarn/storage/s3/credential_vendor.h"
 
 namespace tarn::server::iceberg_rest {
 
@@ -33,6 +34,7 @@ struct IcebergOptions {
 struct IcebergDeps {
   catalog::Catalog& catalog;
   access::Authorizer& authorizer;
+  storage::s3::CredentialVendor* vendor = nullptr;  // Null: clients have keys of their own.
 };
 
 /// Adds the routes. Errors: those of Router::Add.

@@ -154,7 +154,7 @@ Result<http::Response> IcebergApi::CommitTable(RequestContext& context) {
                : committed.status();
   }
   TARN_RETURN_IF_ERROR(AuditDenial(context, "table.commit", name, committed.status()));
-  return TableResponse(committed->front(), false);
+  return CommittedResponse(committed->front());
 }
 
 Result<http::Response> IcebergApi::CommitTransaction(RequestContext& context) {

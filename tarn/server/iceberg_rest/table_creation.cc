@@ -1,7 +1,7 @@
 // Making tables: from a schema, staged for a commit that follows, or from a metadata file.
 #include <fmt/format.h>
 
-#include "tarn/base/json_text.h"
+#include "tarn/base/log.h"
 #include "tarn/catalog/location.h"
 #include "tarn/catalog/pointer_store.h"
 #include "tarn/iceberg/table_metadata_json.h"
@@ -26,19 +26,32 @@ Result<std::string> IcebergApi::LocationFor(const std::optional<std::string>& re
   return storage::UriOf(store, fmt::format("{}/{}", folder, uuid));
 }
 
-Result<http::Response> IcebergApi::StageTable(const Place& place,
+namespace {
+
+// A table that is being made, as its maker may use it.
+Target NewTarget(const Place& place, std::string name, const iceberg::TableMetadata& metadata) {
+  Target target{.path = place.path, .object = {}, .role = place.role};
+  target.path.name = std::move(name);
+  target.object.folder = place.folder;
+  target.object.name = target.path.name;
+  target.object.uuid = metadata.table_uuid;
+  target.object.location = metadata.location;
+  return target;
+}
+
+}  // namespace
+
+Result<http::Response> IcebergApi::StageTable(RequestContext& context, const Target& target,
                                               const iceberg::TableMetadata& metadata) {
   const catalog::CatalogDeps& deps = deps_.catalog.deps();
   TARN_RETURN_IF_ERROR(database().Read([&](SqlTransaction& sql) {
     return catalog::RequireFreeLocation(
-        sql, deps.warehouse, {.location = metadata.location, .owner = {}, .folder = place.folder});
+        sql, deps.warehouse,
+        {.location = metadata.location, .owner = {}, .folder = target.object.folder});
   }));
+  TARN_ASSIGN_OR_RETURN(const std::optional<GrantedKeys> keys, KeysFor(context, target, metadata));
   TARN_RETURN_IF_ERROR(catalog::MakeWriteFolders(deps.warehouse, metadata.location));
-  http::Response response;
-  response.headers.Set("Content-Type", "application/json");
-  response.body =
-      fmt::format(R"({{"metadata":{},"config":{{}}}})", iceberg::FormatTableMetadata(metadata));
-  return response;
+  return WithConfig(R"({"metadata":)" + iceberg::FormatTableMetadata(metadata), target.path, keys);
 }
 
 Result<http::Response> IcebergApi::CreateTable(RequestContext& context) {
@@ -69,9 +82,12 @@ Result<http::Response> IcebergApi::CreateTable(RequestContext& context) {
           write_path);
     }));
   }
+  const Target target = NewTarget(place, request.name, metadata);
   if (request.stage) {
-    return StageTable(place, metadata);
+    return StageTable(context, target, metadata);
   }
+  // First: without them the caller could not use what it made.
+  TARN_ASSIGN_OR_RETURN(const std::optional<GrantedKeys> keys, KeysFor(context, target, metadata));
   const Result<catalog::LoadedTable> made = deps_.catalog.CreateTable(
       {.folder = place.folder, .name = request.name, .by = context.principal.user_id}, metadata,
       [&](SqlTransaction& sql) -> Status {
@@ -80,7 +96,7 @@ Result<http::Response> IcebergApi::CreateTable(RequestContext& context) {
       });
   TARN_RETURN_IF_ERROR(AuditDenial(context, "table.create", name, made.status()));
   TARN_RETURN_IF_ERROR(catalog::MakeWriteFolders(deps.warehouse, metadata.location));
-  return TableResponse(*made, true);
+  return CreatedResponse(*made, target.path, keys);
 }
 
 Result<http::Response> IcebergApi::RegisterTable(RequestContext& context) {
@@ -119,7 +135,15 @@ Result<http::Response> IcebergApi::RegisterTable(RequestContext& context) {
     return made.status().WithReason("NotFoundException");
   }
   TARN_RETURN_IF_ERROR(AuditDenial(context, "table.register", name, made.status()));
-  return TableResponse(*made, true);
+  const Target target{
+      .path = {path.prefix, path.levels, request.name}, .object = made->object, .role = place.role};
+  Result<std::optional<GrantedKeys>> keys = KeysFor(context, target, *made->metadata);
+  if (!keys.ok()) {
+    // The table is there; its keys can still be asked for.
+    Log(LogLevel::kWarning, "server", "register " + name + ": " + keys.status().ToString());
+    keys = std::optional<GrantedKeys>();
+  }
+  return CreatedResponse(*made, target.path, *keys);
 }
 
 }  // namespace tarn::server::iceberg_rest

@@ -45,8 +45,12 @@ bool MatchesTag(const http::Headers& headers, std::string_view tag) {
   return false;
 }
 
-std::string TagOf(std::string_view location, std::string_view snapshots) {
-  return fmt::format("\"{:016x}\"", Xxh3(fmt::format("{}\n{}", location, snapshots)));
+// Answers with other keys are others, so that clients hear of new ones.
+std::string TagOf(std::string_view location, std::string_view snapshots,
+                  const std::optional<GrantedKeys>& keys) {
+  return fmt::format("\"{:016x}\"",
+                     Xxh3(fmt::format("{}\n{}{}{}", location, snapshots, keys ? "\n" : "",
+                                      keys ? keys->credentials.access_key_id : "")));
 }
 
 http::Response JsonText(std::string text) {
@@ -118,21 +122,41 @@ Result<http::Response> IcebergApi::ListTables(RequestContext& context) {
   return ListObjects(context, ObjectKind::kTable);
 }
 
-Result<http::Response> IcebergApi::TableResponse(const catalog::LoadedTable& table,
-                                                 bool with_config) {
-  const std::string& location = table.object.metadata_location;
-  const std::string key = location + (with_config ? "\nall" : "\ncommit");
+Result<std::shared_ptr<const std::string>> IcebergApi::MetadataText(const std::string& location,
+                                                                    const std::string& snapshots) {
+  const std::string key = location + "\n" + snapshots;
   std::shared_ptr<const std::string> text = answers_.Find(key);
   if (text == nullptr) {
-    text = std::make_shared<const std::string>(fmt::format(
-        R"({{"metadata-location":{},"metadata":{}{}}})", JsonString(location),
-        iceberg::FormatTableMetadata(*table.metadata), with_config ? R"(,"config":{})" : ""));
-    if (with_config) {
-      answers_.Add(key, text, text->size() + key.size());
+    const Result<catalog::TableMetadataPtr> metadata = deps_.catalog.ReadTable(location);
+    if (metadata.status().code() == ErrorCode::kNotFound) {
+      return NoFile(location);
     }
+    TARN_RETURN_IF_ERROR(metadata);
+    text = std::make_shared<const std::string>(
+        fmt::format(R"({{"metadata-location":{},"metadata":{})", JsonString(location),
+                    snapshots == "refs" ? iceberg::FormatTableMetadataRefsOnly(**metadata)
+                                        : iceberg::FormatTableMetadata(**metadata)));
+    answers_.Add(key, text, text->size() + key.size());
   }
-  http::Response response = JsonText(*text);
-  response.headers.Set("ETag", TagOf(location, "all"));
+  return text;
+}
+
+Result<http::Response> IcebergApi::CreatedResponse(const catalog::LoadedTable& table,
+                                                   const CatalogPath& path,
+                                                   const std::optional<GrantedKeys>& keys) {
+  const std::string& location = table.object.metadata_location;
+  TARN_ASSIGN_OR_RETURN(const auto text, MetadataText(location, "all"));
+  http::Response response = WithConfig(*text, path, keys);
+  response.headers.Set("ETag", TagOf(location, "all", keys));
+  return response;
+}
+
+http::Response IcebergApi::CommittedResponse(const catalog::LoadedTable& table) const {
+  const std::string& location = table.object.metadata_location;
+  http::Response response =
+      JsonText(fmt::format(R"({{"metadata-location":{},"metadata":{}}})", JsonString(location),
+                           iceberg::FormatTableMetadata(*table.metadata)));
+  response.headers.Set("ETag", TagOf(location, "all", {}));
   return response;
 }
 
@@ -146,28 +170,24 @@ Result<http::Response> IcebergApi::LoadTable(RequestContext& context) {
   }
   const std::string& location = target.object.metadata_location;
   TARN_RETURN_IF_ERROR(RequireMetadataFile(location));
-  const std::string tag = TagOf(location, snapshots);
+  std::optional<GrantedKeys> keys;
+  if (WantsKeys(context)) {
+    const Result<catalog::TableMetadataPtr> metadata = deps_.catalog.ReadTable(location);
+    if (metadata.status().code() == ErrorCode::kNotFound) {
+      return NoFile(location);
+    }
+    TARN_RETURN_IF_ERROR(metadata);
+    TARN_ASSIGN_OR_RETURN(keys, KeysFor(context, target, **metadata));
+  }
+  const std::string tag = TagOf(location, snapshots, keys);
   if (MatchesTag(context.http.headers, tag)) {
     http::Response unchanged;
     unchanged.status = 304;
     unchanged.headers.Set("ETag", tag);
     return unchanged;
   }
-  const std::string key = location + "\n" + snapshots;
-  std::shared_ptr<const std::string> text = answers_.Find(key);
-  if (text == nullptr) {
-    const Result<catalog::TableMetadataPtr> metadata = deps_.catalog.ReadTable(location);
-    if (metadata.status().code() == ErrorCode::kNotFound) {
-      return NoFile(location);
-    }
-    TARN_RETURN_IF_ERROR(metadata);
-    text = std::make_shared<const std::string>(fmt::format(
-        R"({{"metadata-location":{},"metadata":{},"config":{{}}}})", JsonString(location),
-        snapshots == "refs" ? iceberg::FormatTableMetadataRefsOnly(**metadata)
-                            : iceberg::FormatTableMetadata(**metadata)));
-    answers_.Add(key, text, text->size() + key.size());
-  }
-  http::Response response = JsonText(*text);
+  TARN_ASSIGN_OR_RETURN(const auto text, MetadataText(location, snapshots));
+  http::Response response = WithConfig(*text, target.path, keys);
   response.headers.Set("ETag", tag);
   return response;
 }
@@ -220,7 +240,7 @@ Result<http::Response> IcebergApi::UnregisterTable(RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(catalog::TableMetadataPtr metadata,
                         deps_.catalog.ReadTable(target.object.metadata_location));
   TARN_RETURN_IF_ERROR(Drop(context, ObjectKind::kTable, "table.unregister"));
-  return TableResponse({.object = target.object, .metadata = std::move(metadata)}, false);
+  return CommittedResponse({.object = target.object, .metadata = std::move(metadata)});
 }
 
 Result<http::Response> IcebergApi::Rename(RequestContext& context, ObjectKind kind) {
