@@ -304,17 +304,24 @@ Status ForgetDropped(SqlTransaction& sql, const Rid& rid) {
   return StatusOf(sql.Execute("DELETE FROM catalog_dropped WHERE rid = ?1", {rid.ToString()}));
 }
 
-Result<Rid> GetNamespace(SqlTransaction& sql, const Rid& project,
-                         const std::vector<std::string>& levels) {
-  Rid folder = project;
+Result<std::vector<Rid>> GetNamespacePath(SqlTransaction& sql, const Rid& project,
+                                          const std::vector<std::string>& levels) {
+  std::vector<Rid> folders;
   for (const std::string& level : levels) {
-    TARN_ASSIGN_OR_RETURN(const std::optional<Node> child, tree::FindChild(sql, folder, level));
+    TARN_ASSIGN_OR_RETURN(const std::optional<Node> child,
+                          tree::FindChild(sql, folders.empty() ? project : folders.back(), level));
     if (!child || !tree::IsFolderLike(child->type)) {
       return Status::NotFound(fmt::format("Namespace does not exist: {}", fmt::join(levels, ".")));
     }
-    folder = child->rid;
+    folders.push_back(child->rid);
   }
-  return folder;
+  return folders;
+}
+
+Result<Rid> GetNamespace(SqlTransaction& sql, const Rid& project,
+                         const std::vector<std::string>& levels) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<Rid> folders, GetNamespacePath(sql, project, levels));
+  return folders.empty() ? project : folders.back();
 }
 
 }  // namespace tarn::catalog

@@ -87,7 +87,11 @@ Result<std::vector<DroppedObject>> ListPurges(metastore::SqlTransaction& sql, in
 /// The files of a dropped object are gone: its location is free.
 Status ForgetDropped(metastore::SqlTransaction& sql, const Rid& rid);
 
-/// The folder of a namespace below a project. Errors: kNotFound "Namespace does not exist: a.b".
+/// The folders of a namespace below a project, outermost first; none for the project itself.
+/// Errors: kNotFound "Namespace does not exist: a.b".
+Result<std::vector<Rid>> GetNamespacePath(metastore::SqlTransaction& sql, const Rid& project,
+                                          const std::vector<std::string>& levels);
+/// The last of them, or the project. Errors: kNotFound "Namespace does not exist: a.b".
 Result<Rid> GetNamespace(metastore::SqlTransaction& sql, const Rid& project,
                          const std::vector<std::string>& levels);
 

@@ -13,6 +13,7 @@
 #include "tarn/server/iceberg_rest/iceberg_routes.h"
 #include "tarn/server/iceberg_rest/requests.h"
 #include "tarn/storage/s3/credential_vendor.h"
+#include "tarn/tree/node.h"
 
 namespace tarn::server::iceberg_rest {
 
@@ -103,6 +104,7 @@ class IcebergApi {
 
   // places.cc: finding things and checking rights. All in the caller's SQL transaction but those
   // that take a request only.
+  Result<tree::Node> FindWarehouse(metastore::SqlTransaction& sql, const std::string& prefix) const;
   Result<Rid> ProjectOf(metastore::SqlTransaction& sql, const std::string& prefix) const;
   Result<access::Role> RoleOn(metastore::SqlTransaction& sql, const RequestContext& context,
                               const Rid& rid) const;

@@ -21,6 +21,16 @@ Status TooLittle(const std::string& name, Role needed, Role found) {
                                               access::RoleName(needed), access::RoleName(found)));
 }
 
+// The innermost folder of a namespace and its ancestors, as the authorizer wants them, of rows that
+// were read to find it: above a project there are its space and the root.
+std::vector<Rid> ChainOf(const tree::Node& project, const std::vector<Rid>& folders) {
+  std::vector<Rid> chain(folders.rbegin(), folders.rend());
+  chain.push_back(project.rid);
+  chain.push_back(project.parent);
+  chain.push_back(tree::RootRid());
+  return chain;
+}
+
 }  // namespace
 
 Status NoNamespace(const std::vector<std::string>& levels) {
@@ -51,7 +61,7 @@ Result<Paging> PagingOf(const RequestContext& context) {
   return paging;
 }
 
-Result<Rid> IcebergApi::ProjectOf(SqlTransaction& sql, const std::string& prefix) const {
+Result<tree::Node> IcebergApi::FindWarehouse(SqlTransaction& sql, const std::string& prefix) const {
   const std::string& name = prefix.empty() ? options_.default_project : prefix;
   Rid known;
   {
@@ -62,7 +72,7 @@ Result<Rid> IcebergApi::ProjectOf(SqlTransaction& sql, const std::string& prefix
     // One look-up tells whether it is still the project of that name.
     TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node, tree::FindNode(sql, known));
     if (node && !node->trashed && node->name == name) {
-      return known;
+      return *node;
     }
   }
   const Result<tree::Node> project = query::FindProject(sql, name);
@@ -76,7 +86,12 @@ Result<Rid> IcebergApi::ProjectOf(SqlTransaction& sql, const std::string& prefix
     const std::lock_guard lock(mutex_);
     default_project_ = project->rid;
   }
-  return project->rid;
+  return *project;
+}
+
+Result<Rid> IcebergApi::ProjectOf(SqlTransaction& sql, const std::string& prefix) const {
+  TARN_ASSIGN_OR_RETURN(const tree::Node project, FindWarehouse(sql, prefix));
+  return project.rid;
 }
 
 Result<Role> IcebergApi::RoleOn(SqlTransaction& sql, const RequestContext& context,
@@ -87,14 +102,15 @@ Result<Role> IcebergApi::RoleOn(SqlTransaction& sql, const RequestContext& conte
 Result<Place> IcebergApi::FindPlace(SqlTransaction& sql, const RequestContext& context,
                                     const CatalogPath& path, Role needed) const {
   Place place{.path = path, .folder = {}};
-  TARN_ASSIGN_OR_RETURN(const Rid project, ProjectOf(sql, path.prefix));
-  const Result<Rid> folder = catalog::GetNamespace(sql, project, path.levels);
-  if (!folder.ok()) {
-    return folder.status().code() == ErrorCode::kNotFound ? NoNamespace(path.levels)
-                                                          : folder.status();
+  TARN_ASSIGN_OR_RETURN(const tree::Node project, FindWarehouse(sql, path.prefix));
+  const Result<std::vector<Rid>> folders = catalog::GetNamespacePath(sql, project.rid, path.levels);
+  if (!folders.ok()) {
+    return folders.status().code() == ErrorCode::kNotFound ? NoNamespace(path.levels)
+                                                           : folders.status();
   }
-  place.folder = *folder;
-  TARN_ASSIGN_OR_RETURN(place.role, RoleOn(sql, context, place.folder));
+  const std::vector<Rid> chain = ChainOf(project, *folders);
+  place.folder = chain.front();
+  TARN_ASSIGN_OR_RETURN(place.role, deps_.authorizer.RoleOf(sql, context.principal, chain));
   if (place.role < Role::kViewer) {
     return NoNamespace(path.levels);
   }
@@ -108,19 +124,21 @@ Result<Place> IcebergApi::FindPlace(SqlTransaction& sql, const RequestContext& c
 Result<Target> IcebergApi::FindTarget(SqlTransaction& sql, const RequestContext& context,
                                       const CatalogPath& path, ObjectKind kind, Role needed) const {
   Target target{.path = path, .object = {}};
-  TARN_ASSIGN_OR_RETURN(const Rid project, ProjectOf(sql, path.prefix));
-  const Result<Rid> folder = catalog::GetNamespace(sql, project, path.levels);
-  if (!folder.ok()) {
-    return folder.status().code() == ErrorCode::kNotFound ? NoObject(kind, path.identifier())
-                                                          : folder.status();
+  TARN_ASSIGN_OR_RETURN(const tree::Node project, FindWarehouse(sql, path.prefix));
+  const Result<std::vector<Rid>> folders = catalog::GetNamespacePath(sql, project.rid, path.levels);
+  if (!folders.ok()) {
+    return folders.status().code() == ErrorCode::kNotFound ? NoObject(kind, path.identifier())
+                                                           : folders.status();
   }
+  std::vector<Rid> chain = ChainOf(project, *folders);
   TARN_ASSIGN_OR_RETURN(std::optional<CatalogObject> object,
-                        catalog::FindObject(sql, *folder, path.name));
+                        catalog::FindObject(sql, chain.front(), path.name));
   if (!object || object->kind != kind) {
     return NoObject(kind, path.identifier());
   }
   target.object = *std::move(object);
-  TARN_ASSIGN_OR_RETURN(target.role, RoleOn(sql, context, target.object.rid));
+  chain.insert(chain.begin(), target.object.rid);
+  TARN_ASSIGN_OR_RETURN(target.role, deps_.authorizer.RoleOf(sql, context.principal, chain));
   if (target.role == Role::kNone) {
     return NoObject(kind, path.identifier());
   }
