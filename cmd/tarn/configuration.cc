@@ -31,6 +31,7 @@ constexpr const char* kDefaultFile = R"toml(# Configuration of a tarn server.
 # workers = 32
 # requests_per_minute = 0                     # of one user; more get 429. 0 = no limit
 # foreign_locations = "refuse"                # or "replace": of Iceberg tables, by clients
+# catalog_name = "tarn"                       # what engines call it: views name it then (Trino)
 
 # [sources]
 # allow_paths = ["/data/in"]      # what file sources may read; unset: all, on loopback only
@@ -53,7 +54,8 @@ using Texts = std::map<std::string, std::string>;
 
 const std::set<std::string, std::less<>> kKeys = {
     "listen",  "metastore", "warehouse",           "memory",           "engine_memory",
-    "threads", "workers",   "requests_per_minute", "foreign_locations"};
+    "threads", "workers",   "requests_per_minute", "foreign_locations",
+    "catalog_name"};
 
 // What the configuration will have and this version does not: named, so that nobody believes that
 // it works.
@@ -290,6 +292,8 @@ Status Take(const Texts& texts, Configuration& configuration) {
             fmt::format("foreign_locations must be refuse or replace, found {}", text));
       }
       configuration.replace_foreign_locations = text == "replace";
+    } else if (key == "catalog_name") {
+      configuration.catalog_name = text;
     }
   }
   return Status::Ok();

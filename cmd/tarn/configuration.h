@@ -26,6 +26,7 @@ struct Configuration {
   // foreign_locations / TARN_FOREIGN_LOCATIONS: "refuse" or "replace" what Iceberg clients ask for
   // outside of the warehouse.
   bool replace_foreign_locations = false;
+  std::string catalog_name;  // catalog_name / TARN_CATALOG_NAME: what engines call the catalog.
   // sources.allow_paths; absent = any path when listening on loopback, none otherwise.
   // TARN_SOURCES_ALLOW_PATHS: separated by colons.
   std::optional<std::vector<std::string>> allow_paths;

@@ -420,6 +420,7 @@ Status Process::AddRoutes() {
   iceberg.foreign_locations = configuration_.replace_foreign_locations
                                   ? server::iceberg_rest::ForeignLocations::kReplace
                                   : server::iceberg_rest::ForeignLocations::kRefuse;
+  iceberg.catalog_name = configuration_.catalog_name;
   TARN_RETURN_IF_ERROR(server::iceberg_rest::AddIcebergRoutes(
       *router_, iceberg, {*catalog_, authorizer_, vendor_.get()}));
   return server::native::AddNativeRoutes(

@@ -28,6 +28,9 @@ struct IcebergOptions {
   /// How long answers are kept for replays; clients send keys where this is above 0.
   std::chrono::minutes idempotency_lifetime{0};
   ForeignLocations foreign_locations = ForeignLocations::kRefuse;
+  /// What engines call this catalog. Views that name no catalog are served with it, for engines
+  /// that would look nowhere else; empty = as they are.
+  std::string catalog_name;
 };
 
 /// All outlive the router.

@@ -1,5 +1,6 @@
 #include "tarn/server/iceberg_rest/iceberg_routes.h"
 
+#include "tarn/metastore/faulty_database.h"
 #include "tarn/server/home_fixture.h"
 
 namespace tarn::server::iceberg_rest {
@@ -74,7 +75,7 @@ TEST_F(IcebergRoutesTest, NamespacesAreFolders) {
                                           first["next-page-token"].get<std::string>());
   EXPECT_EQ(second["namespaces"], json::parse(R"([["shop_internal"]])"));
   EXPECT_EQ(second["next-page-token"], json());
-  EXPECT_EQ(CallJson("GET", kShop), json::parse(R"({"namespace": ["shop"], "properties": {}})"));
+  EXPECT_EQ(CallJson("GET", kShop)["namespace"], json({"shop"}));
   EXPECT_EQ(Call("HEAD", kShop).status, 204);
   EXPECT_EQ(CallJson("GET", "/iceberg/v1/namespaces?parent=shop")["namespaces"], json::array());
   const http::Response missing = Call("GET", "/iceberg/v1/namespaces/a%1Fb");
@@ -115,6 +116,54 @@ TEST_F(IcebergRoutesTest, TableLoadsWithATagThatHoldsUntilItChanges) {
   ASSERT_OK(Apply(*orders_));
   EXPECT_EQ(Call("GET", target, "", {{"If-None-Match", tag}}).status, 200);
   EXPECT_EQ(Call("HEAD", target).status, 204);
+}
+
+TEST_F(IcebergRoutesTest, AnUnchangedTableCostsFiveStatements) {
+  metastore::FaultyDatabase counted(*database_);
+  catalog::Catalog catalog(catalog::CatalogOptions{},
+                           catalog::CatalogDeps{counted, *warehouse_, tree_, uuids_, clock_});
+  Router fresh({.access_log = AccessLog::kOff}, Dependencies());
+  ASSERT_OK(AddIcebergRoutes(fresh, {}, {catalog, authorizer_}));
+  const std::string target = std::string(kShop) + "/tables/orders__applied";
+  const std::string tag(Call("GET", target).headers.Find("ETag").value_or(""));
+  int64_t before = 0;
+  for (int i = 0; i < 2; ++i) {
+    before = counted.operation_count();
+    http::Request request;
+    request.method = "GET";
+    request.target = target;
+    request.headers.Add("Authorization", "Bearer " + admin_token_);
+    request.headers.Add("If-None-Match", tag);
+    request.body = std::make_unique<http::StringBodyReader>("");
+    EXPECT_EQ(fresh.Handle(request).status, 304);
+  }
+  // Its start, the project, the namespace, the name, the pointer, the stamp of rights.
+  EXPECT_EQ(counted.operation_count() - before, 6);
+}
+
+TEST_F(IcebergRoutesTest, NamespacesHaveALocation) {
+  const json plain = CallJson("GET", kShop)["properties"];
+  EXPECT_THAT(plain["location"].get<std::string>(),
+              StartsWith(warehouse_->base_uri() + "/tables/"));
+  EXPECT_EQ(CallJson("GET", kShop)["properties"], plain);
+  EXPECT_NE(CallJson("GET", "/iceberg/v1/namespaces/shop_internal")["properties"], plain);
+  Call("POST", std::string(kShop) + "/properties", R"({"updates":{"location":"file:///own"}})");
+  EXPECT_EQ(CallJson("GET", kShop)["properties"]["location"], "file:///own");
+}
+
+TEST_F(IcebergRoutesTest, ViewsNameTheCatalogWhereItHasAName) {
+  Router named({.access_log = AccessLog::kOff}, Dependencies());
+  ASSERT_OK(AddIcebergRoutes(named, {.catalog_name = "lake"}, {*catalog_, authorizer_}));
+  http::Request request;
+  request.method = "GET";
+  request.target = std::string(kShop) + "/views/orders";
+  request.headers.Add("Authorization", "Bearer " + admin_token_);
+  request.body = std::make_unique<http::StringBodyReader>("");
+  const json there = json::parse(named.Handle(request).body)["metadata"]["versions"][0];
+  EXPECT_EQ(there["default-catalog"], "lake");
+  EXPECT_EQ(there["default-namespace"], json({"shop"}));
+  const json plain = CallJson("GET", std::string(kShop) + "/views/orders");
+  EXPECT_FALSE(plain["metadata"]["versions"][0].contains("default-catalog"));
 }
 
 TEST_F(IcebergRoutesTest, RefsLeaveOldSnapshotsOut) {

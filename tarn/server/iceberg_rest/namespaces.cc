@@ -95,6 +95,10 @@ Result<http::Response> IcebergApi::GetNamespace(RequestContext& context) {
   TARN_RETURN_IF_ERROR(database().Read([&](SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(const Place place, FindPlace(sql, context, path, Role::kViewer));
     TARN_ASSIGN_OR_RETURN(properties, catalog::ReadProperties(sql, place.folder));
+    // Some engines choose the locations of tables themselves, below their namespace's.
+    properties.emplace("location",
+                       storage::UriOf(deps_.catalog.deps().warehouse,
+                                      fmt::format("tables/{}", place.folder.locator())));
     return Status::Ok();
   }));
   return JsonResponse({{"namespace", path.levels}, {"properties", properties}});

@@ -109,6 +109,75 @@ TEST_F(TableCommitsTest, NamespacesAreMadeNestedChangedAndDropped) {
   EXPECT_EQ(Call("DELETE", std::string(kBase) + "/namespaces/a").status, 204);
 }
 
+// As Java clients send CREATE OR REPLACE TABLE … AS.
+TEST_F(TableCommitsTest, ReplacingATableKeepsItsHistory) {
+  const json made = Create("t");
+  const std::string uuid = made["metadata"]["table-uuid"];
+  const json first = Snapshot(made, 11, 1);
+  ASSERT_EQ(Commit("t", json::array(), AppendUpdates(first)).status, 200);
+  const std::string moved = made["metadata"]["location"].get<std::string>() + "-moved";
+  json second = Snapshot(made, 12, 2);
+  second["manifest-list"] = moved + "/metadata/snap-12.avro";
+  const json schema = {{"type", "struct"},
+                       {"schema-id", 1},
+                       {"fields",
+                        {{{"id", 1}, {"name", "id"}, {"required", true}, {"type", "long"}},
+                         {{"id", 6}, {"name", "only"}, {"required", false}, {"type", "string"}}}}};
+  json updates = {
+      {{"action", "remove-snapshot-ref"}, {"ref-name", "main"}},
+      {{"action", "add-schema"}, {"schema", schema}, {"last-column-id", 6}},
+      {{"action", "set-current-schema"}, {"schema-id", -1}},
+      {{"action", "add-spec"},
+       {"spec",
+        {{"spec-id", 1},
+         {"fields",
+          {{{"name", "only"}, {"transform", "identity"}, {"source-id", 6}, {"field-id", 1000}}}}}}},
+      {{"action", "set-default-spec"}, {"spec-id", -1}},
+      {{"action", "add-sort-order"},
+       {"sort-order",
+        {{"order-id", 1},
+         {"fields",
+          {{{"transform", "identity"},
+            {"source-id", 1},
+            {"direction", "asc"},
+            {"null-order", "nulls-first"}}}}}}},
+      {{"action", "set-default-sort-order"}, {"sort-order-id", -1}},
+      {{"action", "set-location"}, {"location", moved}},
+      {{"action", "set-properties"}, {"updates", {{"made", "again"}}}}};
+  for (const json& update : AppendUpdates(second)) {
+    updates.push_back(update);
+  }
+  const json requirements = {
+      {{"type", "assert-table-uuid"}, {"uuid", uuid}},
+      {{"type", "assert-last-assigned-field-id"},
+       {"last-assigned-field-id", made["metadata"]["last-column-id"]}},
+      {{"type", "assert-last-assigned-partition-id"}, {"last-assigned-partition-id", 999}}};
+  const http::Response replaced = Commit("t", requirements, updates);
+  ASSERT_EQ(replaced.status, 200) << replaced.body;
+  const json after = Load("t")["metadata"];
+  EXPECT_EQ(after, json::parse(replaced.body)["metadata"]);
+  EXPECT_EQ(after["table-uuid"], uuid);
+  EXPECT_EQ(after["location"], moved);
+  EXPECT_EQ(after["properties"]["made"], "again");
+  EXPECT_EQ(after["current-snapshot-id"], 12);
+  EXPECT_EQ(after["snapshots"].size(), 2u);
+  EXPECT_EQ(after["snapshots"][0]["manifest-list"], first["manifest-list"]);
+  EXPECT_EQ(after["schemas"].size(), 2u);
+  EXPECT_EQ(after["partition-specs"].size(), 2u);
+  EXPECT_EQ(after["sort-orders"].size(), 2u);
+  ASSERT_EQ(after["snapshot-log"].size(), 2u);
+  EXPECT_EQ(after["snapshot-log"][0]["snapshot-id"], 11);
+  EXPECT_EQ(after["snapshot-log"][1]["snapshot-id"], 12);
+  // Whoever planned on what was there before finds it changed.
+  ExpectError(
+      Commit("t", requirements, {{{"action", "set-properties"}, {"updates", {{"a", "b"}}}}}), 409,
+      "CommitFailedException", "last assigned field id changed");
+  // Its new place is its own, its former one free.
+  ExpectError(Post("/namespaces/a/tables",
+                   fmt::format(R"({{"name":"u","schema":{},"location":"{}"}})", kColumns, moved)),
+              403, "ForbiddenException", "overlaps");
+}
+
 TEST_F(TableCommitsTest, ATableIsMadeWithFreshIds) {
   const json made = Create(
       "t",

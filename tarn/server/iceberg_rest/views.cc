@@ -13,11 +13,19 @@ using catalog::ObjectKind;
 using metastore::SqlTransaction;
 
 http::Response IcebergApi::ViewResponse(const catalog::LoadedView& view) const {
+  catalog::ViewMetadataPtr metadata = view.metadata;
+  if (!options_.catalog_name.empty()) {
+    iceberg::ViewMetadata named = *metadata;
+    for (iceberg::ViewVersion& version : named.versions) {
+      version.default_catalog = version.default_catalog.value_or(options_.catalog_name);
+    }
+    metadata = std::make_shared<const iceberg::ViewMetadata>(std::move(named));
+  }
   http::Response response;
   response.headers.Set("Content-Type", "application/json");
   response.body = fmt::format(R"({{"metadata-location":{},"metadata":{},"config":{{}}}})",
                               JsonString(view.object.metadata_location),
-                              iceberg::FormatViewMetadata(*view.metadata));
+                              iceberg::FormatViewMetadata(*metadata));
   return response;
 }
 
