@@ -17,6 +17,7 @@
 #include "tarn/lakehouse/scan/table_rows.h"
 #include "tarn/lakehouse/table_writer.h"
 #include "tarn/query/resource_name.h"
+#include "tarn/query/stoppable_sql.h"
 #include "tarn/tree/permission.h"
 
 namespace tarn::query {
@@ -30,9 +31,12 @@ using metastore::SqlTransaction;
 // A table that is being made.
 class TableFromSelect {
  public:
-  TableFromSelect(const CreateTableStatement& statement, const QueryRequest& request,
-                  const access::Principal& principal, const QueryDeps& deps)
-      : statement_(statement), request_(request), principal_(principal), deps_(deps) {}
+  TableFromSelect(const CreateTableStatement& statement, const ChangeContext& context)
+      : statement_(statement),
+        context_(context),
+        request_(context.request),
+        principal_(context.principal),
+        deps_(context.deps) {}
 
   Result<ChangeResult> Make() {
     bool exists = false;
@@ -45,12 +49,15 @@ class TableFromSelect {
     }
     QueryRequest select = request_;
     select.sql = statement_.select;
-    TARN_ASSIGN_OR_RETURN(const std::unique_ptr<RunningQuery> query,
-                          RunSql(select, principal_, deps_));
+    TARN_ASSIGN_OR_RETURN(const std::unique_ptr<RunningQuery> query, context_.Start(select));
+    const std::stop_callback interrupt(context_.stop, [&query] { query->Interrupt(); });
     TARN_ASSIGN_OR_RETURN(TableMetadata metadata, Define(*query->schema()));
     ChangeResult result;
     TARN_ASSIGN_OR_RETURN(std::vector<DataFile> files, WriteRows(*query, metadata, result));
-    const Status made = Commit(std::move(metadata), files, result);
+    Status made = context_.CheckNotStopped();
+    if (made.ok()) {
+      made = Commit(std::move(metadata), files, result);
+    }
     if (!made.ok() && made.code() != ErrorCode::kCommitStateUnknown) {
       lakehouse::RemoveFiles(catalog().warehouse, files);
     }
@@ -209,6 +216,7 @@ class TableFromSelect {
   }
 
   const CreateTableStatement& statement_;
+  const ChangeContext& context_;
   const QueryRequest& request_;
   const access::Principal& principal_;
   const QueryDeps& deps_;
@@ -217,10 +225,19 @@ class TableFromSelect {
 
 }  // namespace
 
+Result<std::unique_ptr<RunningQuery>> ChangeContext::Start(const QueryRequest& statement) const {
+  return RunStoppableSql(statement, principal, deps, stop);
+}
+
+Status ChangeContext::CheckNotStopped() const {
+  return stop.stop_requested()
+             ? Status(ErrorCode::kCancelled, "the client left before the commit: nothing changed")
+             : Status::Ok();
+}
+
 Result<ChangeResult> CreateTableAs(const CreateTableStatement& statement,
-                                   const QueryRequest& request, const access::Principal& principal,
-                                   const QueryDeps& deps) {
-  return TableFromSelect(statement, request, principal, deps).Make();
+                                   const ChangeContext& context) {
+  return TableFromSelect(statement, context).Make();
 }
 
 }  // namespace tarn::query

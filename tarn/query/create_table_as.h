@@ -1,6 +1,9 @@
 // CreateTableAs: a new Iceberg table with the rows of a SELECT.
 #pragma once
 
+#include <memory>
+#include <stop_token>
+
 #include "tarn/access/principal.h"
 #include "tarn/base/status.h"
 #include "tarn/query/change_statement.h"
@@ -8,6 +11,19 @@
 #include "tarn/query/run_sql.h"
 
 namespace tarn::query {
+
+/// Who changes something, and until when. References.
+struct ChangeContext {
+  const QueryRequest& request;
+  const access::Principal& principal;
+  const QueryDeps& deps;
+  const std::stop_token& stop;
+
+  /// Starts a statement for the caller.
+  [[nodiscard]] Result<std::unique_ptr<RunningQuery>> Start(const QueryRequest& statement) const;
+  /// kCancelled when the caller has left: nothing is committed then.
+  [[nodiscard]] Status CheckNotStopped() const;
+};
 
 /// Writes the rows and then makes the table with all of them in its first snapshot, in one step: it
 /// is there whole or not at all. Without rows the table has no snapshot. With IF NOT EXISTS a table
@@ -19,7 +35,6 @@ namespace tarn::query {
 /// the table format, and for partitioning that does not fit; kCommitStateUnknown. On all but the
 /// last nothing is left. Crash: files that nothing refers to, for orphan clean-up.
 Result<ChangeResult> CreateTableAs(const CreateTableStatement& statement,
-                                   const QueryRequest& request, const access::Principal& principal,
-                                   const QueryDeps& deps);
+                                   const ChangeContext& context);
 
 }  // namespace tarn::query

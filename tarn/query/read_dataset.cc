@@ -5,28 +5,13 @@
 
 #include "tarn/base/json_text.h"
 #include "tarn/engine/quoting.h"
+#include "tarn/query/stoppable_sql.h"
 
 namespace tarn::query {
 
 namespace {
 
 constexpr std::string_view kRows = "tarn_rows";
-
-class DatasetRows final : public RunningQuery {
- public:
-  DatasetRows(std::unique_ptr<engine::Session> session, std::unique_ptr<engine::ArrowStream> stream)
-      : session_(std::move(session)), stream_(std::move(stream)) {}
-
-  [[nodiscard]] const std::shared_ptr<arrow::Schema>& schema() const override {
-    return stream_->schema();
-  }
-  Result<std::shared_ptr<arrow::RecordBatch>> Next() override { return stream_->Next(); }
-  void Interrupt() override { session_->Interrupt(); }
-
- private:
-  std::unique_ptr<engine::Session> session_;  // Outlives the stream.
-  std::unique_ptr<engine::ArrowStream> stream_;
-};
 
 // The engine compares names without case; here they must be the same.
 Result<std::string> SelectList(engine::Session& session, const std::vector<std::string>& columns) {
@@ -53,18 +38,19 @@ Result<std::string> SelectList(engine::Session& session, const std::vector<std::
 Result<std::unique_ptr<RunningQuery>> ReadDataset(const ReadRequest& request,
                                                   const access::Principal& principal,
                                                   engine::Engine& engine, const RowsDeps& deps) {
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::Session> session, engine.OpenSession());
-  DatasetRelation relation = request.relation;
-  relation.name = kRows;
-  TARN_RETURN_IF_ERROR(MakeRows(*session, deps, principal, relation));
-  TARN_ASSIGN_OR_RETURN(const std::string list, SelectList(*session, request.columns));
-  std::string text = fmt::format("SELECT {} FROM {}", list, kRows);
-  if (request.row_limit) {
-    text += fmt::format(" LIMIT {}", *request.row_limit);
-  }
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::ArrowStream> stream, session->Query(text));
-  return std::unique_ptr<RunningQuery>(
-      std::make_unique<DatasetRows>(std::move(session), std::move(stream)));
+  return StartWatched(engine, request.memory_watch, request.stop,
+                      [&](engine::Session& session) -> Result<std::string> {
+                        DatasetRelation relation = request.relation;
+                        relation.name = kRows;
+                        TARN_RETURN_IF_ERROR(MakeRows(session, deps, principal, relation));
+                        TARN_ASSIGN_OR_RETURN(const std::string list,
+                                              SelectList(session, request.columns));
+                        std::string text = fmt::format("SELECT {} FROM {}", list, kRows);
+                        if (request.row_limit) {
+                          text += fmt::format(" LIMIT {}", *request.row_limit);
+                        }
+                        return text;
+                      });
 }
 
 }  // namespace tarn::query

@@ -20,6 +20,7 @@
 #include "tarn/query/create_table_as.h"
 #include "tarn/query/merge_sql.h"
 #include "tarn/query/resource_name.h"
+#include "tarn/query/stoppable_sql.h"
 #include "tarn/tree/permission.h"
 
 namespace tarn::query {
@@ -91,11 +92,10 @@ Result<std::shared_ptr<arrow::RecordBatch>> SortMerged(
 // One statement on one state of its table.
 class Change {
  public:
-  Change(const QueryRequest& request, const access::Principal& principal, const QueryDeps& deps,
-         catalog::LoadedTable table)
-      : request_(request),
-        principal_(principal),
-        deps_(deps),
+  Change(const ChangeContext& context, catalog::LoadedTable table)
+      : context_(context),
+        request_(context.request),
+        deps_(context.deps),
         table_(std::move(table)),
         metadata_(*table_.metadata),
         layout_(metadata_.format_version >= 3 ? lakehouse::WithLineageColumns(metadata_)
@@ -254,8 +254,7 @@ class Change {
   Status CheckColumnCount(const InsertStatement& statement, size_t count) {
     QueryRequest request = request_;
     request.sql = fmt::format("SELECT * FROM ({}\n) AS tarn_rows LIMIT 0", statement.select);
-    TARN_ASSIGN_OR_RETURN(const std::unique_ptr<RunningQuery> query,
-                          RunSql(request, principal_, deps_));
+    TARN_ASSIGN_OR_RETURN(const std::unique_ptr<RunningQuery> query, context_.Start(request));
     const auto found = static_cast<size_t>(query->schema()->num_fields());
     return found == count
                ? Status::Ok()
@@ -267,8 +266,8 @@ class Change {
   Status ReadRows(const std::string& sql, const Visit& visit) {
     QueryRequest request = request_;
     request.sql = sql;
-    TARN_ASSIGN_OR_RETURN(const std::unique_ptr<RunningQuery> query,
-                          RunSql(request, principal_, deps_));
+    TARN_ASSIGN_OR_RETURN(const std::unique_ptr<RunningQuery> query, context_.Start(request));
+    const std::stop_callback interrupt(context_.stop, [&query] { query->Interrupt(); });
     while (true) {
       TARN_ASSIGN_OR_RETURN(const std::shared_ptr<arrow::RecordBatch> batch, query->Next());
       if (batch == nullptr) {
@@ -362,8 +361,10 @@ class Change {
   }
 
   Result<int64_t> CommitOrRemove(const iceberg::SnapshotUpdate& update) {
+    const Status stopped = context_.CheckNotStopped();
     const Result<lakehouse::SnapshotCommit> commit =
-        lakehouse::CommitSnapshot(deps_.catalog, table_.object.rid, update);
+        stopped.ok() ? lakehouse::CommitSnapshot(deps_.catalog, table_.object.rid, update)
+                     : Result<lakehouse::SnapshotCommit>(stopped);
     if (commit.ok()) {
       return commit->snapshot_id;
     }
@@ -378,8 +379,8 @@ class Change {
     lakehouse::RemoveFiles(deps_.catalog.deps().warehouse, files);
   }
 
+  const ChangeContext& context_;
   const QueryRequest& request_;
-  const access::Principal& principal_;
   const QueryDeps& deps_;
   const catalog::LoadedTable table_;
   const TableMetadata& metadata_;
@@ -439,12 +440,19 @@ Status CheckChangeable(const catalog::LoadedTable& table) {
 
 Result<ChangeResult> RunChange(const QueryRequest& request, const access::Principal& principal,
                                const QueryDeps& deps) {
+  return RunStoppableChange(request, principal, deps, {});
+}
+
+Result<ChangeResult> RunStoppableChange(const QueryRequest& request,
+                                        const access::Principal& principal, const QueryDeps& deps,
+                                        const std::stop_token& stop) {
+  const ChangeContext context{request, principal, deps, stop};
   if (!request.at.empty() || request.branch != QueryRequest().branch) {
     return Status::InvalidArgument("a table is changed as it is now, on main");
   }
   TARN_ASSIGN_OR_RETURN(const ChangeStatement statement, ParseChange(request.sql));
   if (const auto* create = std::get_if<CreateTableStatement>(&statement)) {
-    return CreateTableAs(*create, request, principal, deps);
+    return CreateTableAs(*create, context);
   }
   const std::vector<std::string>& name = std::visit(
       [](const auto& s) -> const std::vector<std::string>& { return s.table; }, statement);
@@ -452,7 +460,7 @@ Result<ChangeResult> RunChange(const QueryRequest& request, const access::Princi
   for (int tried = 1;; ++tried) {
     TARN_ASSIGN_OR_RETURN(catalog::LoadedTable table, deps.catalog.LoadTable(rid));
     TARN_RETURN_IF_ERROR(CheckChangeable(table));
-    Change change(request, principal, deps, std::move(table));
+    Change change(context, std::move(table));
     Result<ChangeResult> result = std::visit(RunOn{change}, statement);
     if (result.ok() || result.status().code() != ErrorCode::kConflict || tried == kTriesMax) {
       return result;

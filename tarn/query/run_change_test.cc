@@ -3,10 +3,13 @@
 #include <filesystem>
 #include <random>
 #include <set>
+#include <stop_token>
+#include <thread>
 
 #include "tarn/catalog/pointer_store.h"
 #include "tarn/lakehouse/scan/plain_table_fixture.h"
 #include "tarn/query/query_fixture.h"
+#include "tarn/query/stoppable_sql.h"
 #include "tarn/storage/faulty_store.h"
 
 namespace tarn::query {
@@ -365,6 +368,35 @@ TEST_P(RunChangeTest, WrongStatementsChangeNothing) {
               Fails(ErrorCode::kInvalidArgument));
   EXPECT_EQ(Content(), "a0 a1 a2 a3 b0 b1");
   EXPECT_EQ(Metadata().snapshots.size(), 2U);
+}
+
+TEST_P(RunChangeTest, AChangeWhoseClientLeftChangesNothing) {
+  const std::set<std::string> before = Files();
+  const auto run = [&](const std::string& sql, std::chrono::milliseconds leaves) {
+    std::stop_source client;
+    std::jthread leave([&] {
+      std::this_thread::sleep_for(leaves);
+      client.request_stop();
+    });
+    return StatusOf(RunStoppableChange({.sql = sql}, admin_, deps(), client.get_token()));
+  };
+  // Hours of work.
+  const std::string endless =
+      "SELECT count(*) AS id, 'z' AS p FROM range(1000000) a, range(1000000) b WHERE "
+      "hash(a.range, b.range) = 7";
+  const auto soon = std::chrono::milliseconds(200);
+  EXPECT_THAT(run("INSERT INTO plain (id, p) " + endless, soon), Fails(ErrorCode::kCancelled));
+  EXPECT_THAT(run("CREATE TABLE shop.made AS " + endless, soon), Fails(ErrorCode::kCancelled));
+  EXPECT_THAT(run("DELETE FROM plain WHERE id < (SELECT id FROM (" + endless + "))", soon),
+              Fails(ErrorCode::kCancelled));
+  // One that left before the end is not committed for.
+  std::stop_source gone;
+  gone.request_stop();
+  EXPECT_THAT(StatusOf(RunStoppableChange({.sql = "INSERT INTO plain (id, p) VALUES (9, 'z')"},
+                                          admin_, deps(), gone.get_token())),
+              Fails(ErrorCode::kCancelled));
+  EXPECT_EQ(Content(), "a0 a1 a2 a3 b0 b1");
+  EXPECT_EQ(Files(), before);
 }
 
 TEST_P(RunChangeTest, OnlyEditorsChangeTablesAndNobodyThoseOfPipelines) {

@@ -374,15 +374,6 @@ class SessionQuery final : public RunningQuery {
   std::unique_ptr<MemoryWatch::Watched> watched_;
 };
 
-Result<std::unique_ptr<engine::ArrowStream>> Start(engine::Session& session,
-                                                   const QueryRequest& request,
-                                                   const access::Principal& principal,
-                                                   const QueryDeps& deps) {
-  TARN_ASSIGN_OR_RETURN(const std::string text,
-                        QueryPlanner(session, request, principal, deps).Plan());
-  return session.Query(text);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RunningQuery>> RunSql(const QueryRequest& request,
@@ -395,14 +386,26 @@ Result<std::unique_ptr<RunningQuery>> RunStoppableSql(const QueryRequest& reques
                                                       const access::Principal& principal,
                                                       const QueryDeps& deps,
                                                       const std::stop_token& stop) {
-  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::Session> session, deps.engine.OpenSession());
+  return StartWatched(deps.engine, deps.memory_watch, stop, [&](engine::Session& session) {
+    return QueryPlanner(session, request, principal, deps).Plan();
+  });
+}
+
+Result<std::unique_ptr<RunningQuery>> StartWatched(
+    engine::Engine& engine, MemoryWatch* watch, const std::stop_token& stop,
+    const std::function<Result<std::string>(engine::Session&)>& plan) {
+  TARN_ASSIGN_OR_RETURN(std::unique_ptr<engine::Session> session, engine.OpenSession());
   const std::stop_callback interrupt(stop, [&session] { session->Interrupt(); });
   std::unique_ptr<MemoryWatch::Watched> watched;
-  if (deps.memory_watch != nullptr) {
+  if (watch != nullptr) {
     watched = std::make_unique<MemoryWatch::Watched>(
-        *deps.memory_watch, [running = session.get()] { running->Interrupt(); });
+        *watch, [running = session.get()] { running->Interrupt(); });
   }
-  Result<std::unique_ptr<engine::ArrowStream>> stream = Start(*session, request, principal, deps);
+  const auto start = [&]() -> Result<std::unique_ptr<engine::ArrowStream>> {
+    TARN_ASSIGN_OR_RETURN(const std::string text, plan(*session));
+    return session->Query(text);
+  };
+  Result<std::unique_ptr<engine::ArrowStream>> stream = start();
   TARN_RETURN_IF_ERROR(StateOf(watched));
   TARN_RETURN_IF_ERROR(stream.status());
   return std::unique_ptr<RunningQuery>(std::make_unique<SessionQuery>(

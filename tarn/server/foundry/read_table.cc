@@ -77,7 +77,7 @@ Status AsReadError(const Status& status, const DatasetRid& rid) {
   const ErrorCode code = status.code();
   if (status.ok() || code == ErrorCode::kNotFound || code == ErrorCode::kPermissionDenied ||
       code == ErrorCode::kCancelled || code == ErrorCode::kUnavailable ||
-      status.reason() == "ColumnNotFound") {
+      code == ErrorCode::kResourceExhausted || status.reason() == "ColumnNotFound") {
     return status;
   }
   return Status::Internal(status.message())
@@ -95,6 +95,8 @@ Result<http::Response> ReadTable(const FoundryDeps& deps, RequestContext& contex
   query::ReadRequest request;
   TARN_ASSIGN_OR_RETURN(request.columns, ColumnsOf(context));
   TARN_ASSIGN_OR_RETURN(request.row_limit, RowLimitOf(context));
+  request.memory_watch = deps.memory_watch;
+  request.stop = context.http.stop;
   TARN_RETURN_IF_ERROR(RequireSchema(deps, rid, selector));
   request.relation = {.name = {},
                       .written = rid.ToString(),

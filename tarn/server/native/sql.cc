@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "tarn/query/result_format.h"
-#include "tarn/query/run_change.h"
 #include "tarn/query/stoppable_sql.h"
 #include "tarn/server/native/native_api.h"
 
@@ -73,7 +72,8 @@ Result<http::Response> RunQuery(NativeApi& api, RequestContext& context) {
 Result<http::Response> ChangeRows(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const query::QueryRequest request, ReadRequest(context));
   TARN_ASSIGN_OR_RETURN(const query::ChangeResult result,
-                        query::RunChange(request, context.principal, api.deps.query));
+                        query::RunStoppableChange(request, context.principal, api.deps.query,
+                                                  context.http.stop));
   return JsonResponse({{"changedRows", result.changed_rows},
                        {"snapshotId", result.snapshot_id ? json(*result.snapshot_id) : json()}});
 }
