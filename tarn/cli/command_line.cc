@@ -138,6 +138,7 @@ int Run(int argc, const char* const* argv, const Callbacks& callbacks) {
   AddStatusCommand(app, context);
   AddTableCommands(app, context);
   AddViewCommands(app, context);
+  AddFolderCommands(app, context);
   AddAccessCommands(app, context);
   AddGroupCommands(app, context);
   AddVersionCommand(app, context);

@@ -80,7 +80,7 @@ TEST(CommandLineTest, HelpAndVersion) {
   const Outcome help = RunCommand({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* command : {"serve", "run", "dataset", "sql", "pipeline", "task", "status",
-                              "table", "view", "user", "token", "version"}) {
+                              "table", "view", "folder", "user", "token", "version"}) {
     EXPECT_THAT(help.out, testing::HasSubstr(command));
   }
   EXPECT_TRUE(json::parse(RunCommand({"version", "--json"}).out).contains("version"));

@@ -49,6 +49,7 @@ void AddRunCommand(CLI::App& app, CommandContext& context);
 void AddStatusCommand(CLI::App& app, CommandContext& context);
 void AddTableCommands(CLI::App& app, CommandContext& context);
 void AddViewCommands(CLI::App& app, CommandContext& context);
+void AddFolderCommands(CLI::App& app, CommandContext& context);
 void AddAccessCommands(CLI::App& app, CommandContext& context);  // user, token, project
 void AddGroupCommands(CLI::App& app, CommandContext& context);   // group, role
 void AddVersionCommand(CLI::App& app, CommandContext& context);

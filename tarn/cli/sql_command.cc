@@ -31,9 +31,23 @@ Result<std::string> MediaTypeOf(const std::string& format) {
   return UsageError("--format is table, csv, json or arrow, found " + format);
 }
 
-// True for the statements that change rows or make tables.
+// Where the first word begins, behind blanks and comments.
+size_t FirstWord(std::string_view query) {
+  for (size_t at = 0;;) {
+    at = std::min(query.find_first_not_of(" \t\r\n", at), query.size());
+    const std::string_view mark = query.substr(at, 2);
+    if (mark != "--" && mark != "/*") {
+      return at;
+    }
+    const std::string_view end = mark == "--" ? "\n" : "*/";
+    const size_t ends = query.find(end, at + 2);
+    at = ends == std::string_view::npos ? query.size() : ends + end.size();
+  }
+}
+
+// True for the statements that change rows, or make or drop something.
 bool IsChange(std::string_view query) {
-  const size_t begin = std::min(query.find_first_not_of(" \t\r\n"), query.size());
+  const size_t begin = FirstWord(query);
   std::string word;
   for (const char c : query.substr(begin)) {
     if (std::isalpha(static_cast<unsigned char>(c)) == 0) {
@@ -42,7 +56,7 @@ bool IsChange(std::string_view query) {
     word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   return word == "delete" || word == "update" || word == "insert" || word == "merge" ||
-         word == "create";
+         word == "create" || word == "drop";
 }
 
 Status Query(CommandContext& context, const SqlOptions& options) {

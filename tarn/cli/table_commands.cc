@@ -16,6 +16,7 @@ struct TableOptions {
   std::string dialect = "spark";
   int64_t keep = -1;
   bool dry_run = false;
+  bool purge = false;
 };
 
 std::string TableTarget(const TableOptions& options, std::string_view rest) {
@@ -110,6 +111,18 @@ void AddTableCommands(CLI::App& app, CommandContext& context) {
   });
   AddTableReaders(*table, context, options);
   AddTableMaintenance(*table, context, options);
+  CLI::App* const drop =
+      table->add_subcommand("drop", "take a table of no pipeline out of the catalog (files stay)");
+  drop->add_option("name", options->name, "PROJECT.TABLE")->required();
+  drop->add_flag("--purge", options->purge, "delete its files, too (Owner)");
+  drop->callback([&context, options] {
+    context.action = [&context, options] {
+      return CallAndShow(
+          context, "DELETE",
+          WithQuery(TableTarget(*options, ""), {{"purge", options->purge ? "true" : ""}}), json(),
+          {});
+    };
+  });
   CLI::App* const trace = table->add_subcommand("trace", "all changes of one key, in order");
   trace->add_option("name", options->name, "PROJECT.TABLE")->required();
   trace->add_option("key", options->key, "key; composite: a JSON array")->required();
@@ -136,6 +149,15 @@ void AddViewCommands(CLI::App& app, CommandContext& context) {
                             client->GetJson(WithQuery("/tarn/v1/views/" + EncodeUrl(options->name),
                                                       {{"dialect", options->dialect}})));
       return context.Out().Show(document, document.value("sql", ""));
+    };
+  });
+  CLI::App* const drop =
+      view->add_subcommand("drop", "take a view of no pipeline out of the catalog");
+  drop->add_option("name", options->name, "PROJECT.VIEW")->required();
+  drop->callback([&context, options] {
+    context.action = [&context, options] {
+      return CallAndShow(context, "DELETE", "/tarn/v1/views/" + EncodeUrl(options->name), json(),
+                         {});
     };
   });
 }

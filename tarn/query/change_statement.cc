@@ -145,7 +145,10 @@ class Parser {
     if (Take("CREATE")) {
       return ParseCreate();
     }
-    return Expected("DELETE, UPDATE, INSERT, MERGE or CREATE TABLE");
+    if (Take("DROP")) {
+      return ParseDrop();
+    }
+    return Expected("DELETE, UPDATE, INSERT, MERGE, CREATE TABLE, CREATE SCHEMA or DROP");
   }
 
  private:
@@ -533,12 +536,13 @@ class Parser {
     if (Is(now(), "OR")) {
       return Status::InvalidArgument("CREATE OR REPLACE is not known here: drop the table first");
     }
-    TARN_RETURN_IF_ERROR(Need("TABLE"));
-    if (Take("IF")) {
-      TARN_RETURN_IF_ERROR(Need("NOT"));
-      TARN_RETURN_IF_ERROR(Need("EXISTS"));
-      statement.if_not_exists = true;
+    if (Take("SCHEMA")) {
+      return ParseCreateSchema();
     }
+    if (!Take("TABLE")) {
+      return Expected("TABLE or SCHEMA");
+    }
+    TARN_ASSIGN_OR_RETURN(statement.if_not_exists, TakeIfNotExists());
     TARN_ASSIGN_OR_RETURN(statement.table, TakeTable());
     if (Is(now(), "(")) {
       return Status::InvalidArgument(
@@ -560,6 +564,52 @@ class Parser {
     TARN_RETURN_IF_ERROR(Need("AS"));
     TARN_ASSIGN_OR_RETURN(statement.select, TakeUntil(tokens_.size() - 1, "SELECT or VALUES"));
     return ChangeStatement(std::move(statement));
+  }
+
+  Result<bool> TakeIfNotExists() {
+    if (!Take("IF")) {
+      return false;
+    }
+    TARN_RETURN_IF_ERROR(Need("NOT"));
+    TARN_RETURN_IF_ERROR(Need("EXISTS"));
+    return true;
+  }
+
+  Result<ChangeStatement> ParseCreateSchema() {
+    CreateSchemaStatement statement;
+    TARN_ASSIGN_OR_RETURN(statement.if_not_exists, TakeIfNotExists());
+    TARN_ASSIGN_OR_RETURN(statement.name, TakeTable());
+    TARN_RETURN_IF_ERROR(NeedEnd());
+    return ChangeStatement(std::move(statement));
+  }
+
+  Result<ChangeStatement> ParseDrop() {
+    DropStatement statement;
+    if (Take("VIEW")) {
+      statement.kind = DropStatement::Kind::kView;
+    } else if (Take("SCHEMA")) {
+      statement.kind = DropStatement::Kind::kSchema;
+    } else if (!Take("TABLE")) {
+      return Expected("TABLE, VIEW or SCHEMA");
+    }
+    if (Take("IF")) {
+      TARN_RETURN_IF_ERROR(Need("EXISTS"));
+      statement.if_exists = true;
+    }
+    TARN_ASSIGN_OR_RETURN(statement.name, TakeTable());
+    if (Is(now(), "CASCADE")) {
+      return Status::InvalidArgument(
+          "CASCADE is not known here: drop what the schema holds first, then the schema");
+    }
+    if (statement.kind == DropStatement::Kind::kTable) {
+      statement.purge = Take("PURGE");
+    }
+    TARN_RETURN_IF_ERROR(NeedEnd());
+    return ChangeStatement(std::move(statement));
+  }
+
+  [[nodiscard]] Status NeedEnd() const {
+    return now().kind == TokenKind::kEnd ? Status::Ok() : Expected("the end");
   }
 
   // (column, day(column), bucket(16, column), …)
@@ -602,7 +652,7 @@ bool IsChange(std::string_view sql) {
   const Token& first = tokens->front();
   const std::string word = engine::LowerCase(sql.substr(first.begin, first.end - first.begin));
   return word == "delete" || word == "update" || word == "insert" || word == "merge" ||
-         word == "create";
+         word == "create" || word == "drop";
 }
 
 Result<ChangeStatement> ParseChange(std::string_view sql) {

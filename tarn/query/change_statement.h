@@ -1,5 +1,5 @@
-// ChangeStatement: DELETE, UPDATE, INSERT, MERGE and CREATE TABLE AS of people, taken apart by
-// their words. Pure.
+// ChangeStatement: DELETE, UPDATE, INSERT, MERGE, CREATE TABLE AS, CREATE SCHEMA and DROP of
+// people, taken apart by their words. Pure.
 //
 // The engine's parser knows no tables of ours and its sandbox changes nothing, so each statement is
 // split into the table it changes and SELECTs that give what to change; those are checked and run
@@ -78,10 +78,26 @@ struct CreateTableStatement {
   std::string select{};
 };
 
-using ChangeStatement = std::variant<DeleteStatement, UpdateStatement, InsertStatement,
-                                     MergeStatement, CreateTableStatement>;
+/// CREATE SCHEMA [IF NOT EXISTS] name
+struct CreateSchemaStatement {
+  std::vector<std::string> name;
+  bool if_not_exists = false;
+};
 
-/// True when the text begins with DELETE, UPDATE, INSERT, MERGE or CREATE.
+/// DROP TABLE [IF EXISTS] name [PURGE], DROP VIEW [IF EXISTS] name, DROP SCHEMA [IF EXISTS] name
+struct DropStatement {
+  enum class Kind : uint8_t { kTable, kView, kSchema };
+  Kind kind = Kind::kTable;
+  std::vector<std::string> name;
+  bool if_exists = false;
+  bool purge = false;  // The files of a table go, too.
+};
+
+using ChangeStatement =
+    std::variant<DeleteStatement, UpdateStatement, InsertStatement, MergeStatement,
+                 CreateTableStatement, CreateSchemaStatement, DropStatement>;
+
+/// True when the text begins with DELETE, UPDATE, INSERT, MERGE, CREATE or DROP.
 bool IsChange(std::string_view sql);
 
 /// Errors: kInvalidArgument saying what is missing or not known, also for RETURNING, USING, FROM,

@@ -141,7 +141,16 @@ TEST(ChangeStatementTest, WhatIsNotKnownIsRefused) {
         "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
         "INSERT INTO t VALUES (1) RETURNING a",
         "DELETE FROM t WHERE a = 'x",
-        "DROP TABLE t",
+        "DROP t",
+        "DROP TABLE",
+        "DROP TABLE t u",
+        "DROP TABLE IF NOT EXISTS t",
+        "DROP VIEW v PURGE",
+        "DROP SCHEMA s CASCADE",
+        "DROP SCHEMA s PURGE",
+        "CREATE SCHEMA",
+        "CREATE SCHEMA IF EXISTS s",
+        "CREATE SCHEMA s LOCATION 'x'",
         "MERGE t USING s ON a WHEN MATCHED THEN DELETE",
         "MERGE INTO t USING (SELECT 1) ON a WHEN MATCHED THEN DELETE",
         "MERGE INTO t USING s WHEN MATCHED THEN DELETE",
@@ -171,12 +180,28 @@ TEST(ChangeStatementTest, WhatIsNotKnownIsRefused) {
   }
 }
 
+TEST(ChangeStatementTest, SchemasAreMadeAndThingsDropped) {
+  const auto schema = Parse<CreateSchemaStatement>("create schema if not exists a.\"b c\";");
+  EXPECT_EQ(schema.name, (std::vector<std::string>{"a", "b c"}));
+  EXPECT_TRUE(schema.if_not_exists);
+  EXPECT_FALSE(Parse<CreateSchemaStatement>("CREATE SCHEMA a").if_not_exists);
+  const auto table = Parse<DropStatement>("DROP TABLE IF EXISTS a.b PURGE");
+  EXPECT_EQ(table.kind, DropStatement::Kind::kTable);
+  EXPECT_EQ(table.name, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(table.if_exists && table.purge);
+  EXPECT_EQ(Parse<DropStatement>("drop view v").kind, DropStatement::Kind::kView);
+  const auto dropped = Parse<DropStatement>("DROP SCHEMA s");
+  EXPECT_EQ(dropped.kind, DropStatement::Kind::kSchema);
+  EXPECT_FALSE(dropped.if_exists || dropped.purge);
+}
+
 TEST(ChangeStatementTest, TheFirstWordTells) {
   EXPECT_TRUE(IsChange(" -- x\n(delete)") == false);
   EXPECT_TRUE(IsChange("/* a */ Update t"));
   EXPECT_TRUE(IsChange("INSERT"));
   EXPECT_TRUE(IsChange("merge into"));
   EXPECT_TRUE(IsChange("Create table"));
+  EXPECT_TRUE(IsChange("drop"));
   EXPECT_FALSE(IsChange("SELECT 1"));
   EXPECT_FALSE(IsChange("\"delete\""));
   EXPECT_FALSE(IsChange(""));

@@ -236,4 +236,60 @@ Result<TablePlace> FindTablePlace(SqlTransaction& sql, const NameScope& scope,
   return found;
 }
 
+Result<FolderPlace> FindFolderPlace(SqlTransaction& sql, const NameScope& scope,
+                                    const std::vector<std::string>& parts) {
+  FolderPlace place{.parent = scope.project,
+                    .parent_name = Joined({parts.begin(), parts.end() - 1}),
+                    .name = parts.back()};
+  std::optional<Node> parent;
+  if (IsRid(place.name)) {
+    TARN_ASSIGN_OR_RETURN(const Rid rid, Rid::Parse(place.name));
+    TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located, tree::LocateNode(sql, rid));
+    if (located.trash_status != tree::TrashStatus::kNotTrashed) {
+      return Status::NotFound(fmt::format("folder {} is in the trash", place.name));
+    }
+    place.name = located.node.name;
+    TARN_ASSIGN_OR_RETURN(parent, tree::FindNode(sql, located.node.parent));
+  } else if (parts.size() == 1 && place.name.starts_with('/')) {
+    const size_t slash = place.name.rfind('/');
+    place.parent_name = place.name.substr(0, slash);
+    place.name = place.name.substr(slash + 1);
+    TARN_ASSIGN_OR_RETURN(parent, tree::GetByPath(sql, place.parent_name));
+  } else if (parts.size() > 1) {
+    const std::span<const std::string> levels(parts.data(), parts.size() - 1);
+    TARN_ASSIGN_OR_RETURN(parent, FindBelow(sql, scope.project, levels));
+    if (!parent) {
+      Result<Node> project = FindProject(sql, levels.front());
+      if (project.ok() && levels.size() == 1) {
+        parent = *std::move(project);
+      } else if (project.ok()) {
+        TARN_ASSIGN_OR_RETURN(parent, FindBelow(sql, project->rid, levels.subspan(1)));
+      } else if (project.status().code() != ErrorCode::kNotFound) {
+        return project.status();
+      }
+    }
+  } else {
+    TARN_ASSIGN_OR_RETURN(parent, tree::FindNode(sql, scope.project));
+    place.parent_name = parent ? parent->name : "";
+  }
+  if (!parent || (parent->type != NodeType::kFolder && parent->type != NodeType::kProject)) {
+    if (IsRid(parts.back())) {
+      return Status::InvalidArgument(parts.back() + " is no folder of a project");
+    }
+    return Status::NotFound(
+        fmt::format("there is no folder or project {} to create one in", place.parent_name));
+  }
+  place.parent = parent->rid;
+  TARN_ASSIGN_OR_RETURN(const std::optional<Node> there,
+                        tree::FindChild(sql, place.parent, place.name));
+  if (there && there->type != NodeType::kFolder) {
+    return Status::InvalidArgument(
+        fmt::format("{} is a {}, not a folder", Joined(parts), tree::NodeTypeName(there->type)));
+  }
+  if (there) {
+    place.folder = there->rid;
+  }
+  return place;
+}
+
 }  // namespace tarn::query

@@ -1,6 +1,7 @@
 // Names in SQL and what they mean: tables, views and datasets of the tree.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,20 @@ Status NoSuchFolder(const std::string& name);
 /// Errors: kInvalidArgument for a name without a folder; kNotFound naming the folder.
 Result<TablePlace> FindTablePlace(metastore::SqlTransaction& sql, const NameScope& scope,
                                   const std::vector<std::string>& parts);
+
+/// A folder that is there or is to be made. Value.
+struct FolderPlace {
+  Rid parent;  // Folder or project around it.
+  std::string parent_name;
+  std::string name;
+  std::optional<Rid> folder{};  // When there is one.
+};
+/// The place of a folder by its name: folder, folder.folder, project.folder, "/Space/project/…" or
+/// the RID of one that is there.
+/// Who may use it is the caller's matter. Errors: kNotFound naming what is missing around it;
+/// kInvalidArgument when something else has the name.
+Result<FolderPlace> FindFolderPlace(metastore::SqlTransaction& sql, const NameScope& scope,
+                                    const std::vector<std::string>& parts);
 
 /// Folders that a short name is looked for in; beyond it the name has to be qualified.
 inline constexpr size_t kFoldersSearchedMax = 10'000;

@@ -19,6 +19,7 @@
 #include "tarn/query/change_statement.h"
 #include "tarn/query/create_table_as.h"
 #include "tarn/query/merge_sql.h"
+#include "tarn/query/object_statement.h"
 #include "tarn/query/resource_name.h"
 #include "tarn/query/stoppable_sql.h"
 #include "tarn/tree/permission.h"
@@ -387,6 +388,17 @@ class Change {
   const TableMetadata layout_;  // Of files with rows that were in others.
 };
 
+struct NameOf {
+  template <typename Statement>
+  const std::vector<std::string>& operator()(const Statement& statement) const {
+    if constexpr (requires { statement.table; }) {
+      return statement.table;
+    } else {
+      return statement.name;
+    }
+  }
+};
+
 struct RunOn {
   template <typename Statement>
   Result<ChangeResult> operator()(const Statement& statement) const {
@@ -394,6 +406,12 @@ struct RunOn {
   }
   Result<ChangeResult> operator()(const CreateTableStatement& /*statement*/) const {
     return Status::Internal("a table that is to be made is no table to change");
+  }
+  Result<ChangeResult> operator()(const CreateSchemaStatement& /*statement*/) const {
+    return Status::Internal("a folder that is to be made is no table to change");
+  }
+  Result<ChangeResult> operator()(const DropStatement& /*statement*/) const {
+    return Status::Internal("what is to be dropped is no table to change");
   }
   Change& change;
 };
@@ -454,8 +472,15 @@ Result<ChangeResult> RunStoppableChange(const QueryRequest& request,
   if (const auto* create = std::get_if<CreateTableStatement>(&statement)) {
     return CreateTableAs(*create, context);
   }
-  const std::vector<std::string>& name = std::visit(
-      [](const auto& s) -> const std::vector<std::string>& { return s.table; }, statement);
+  if (const auto* schema = std::get_if<CreateSchemaStatement>(&statement)) {
+    TARN_RETURN_IF_ERROR(CreateSchema(*schema, request, principal, deps));
+    return ChangeResult{};
+  }
+  if (const auto* drop = std::get_if<DropStatement>(&statement)) {
+    TARN_RETURN_IF_ERROR(DropObject(*drop, request, principal, deps));
+    return ChangeResult{};
+  }
+  const std::vector<std::string>& name = std::visit(NameOf{}, statement);
   TARN_ASSIGN_OR_RETURN(const Rid rid, FindChangedTable(name, request, principal, deps));
   for (int tried = 1;; ++tried) {
     TARN_ASSIGN_OR_RETURN(catalog::LoadedTable table, deps.catalog.LoadTable(rid));

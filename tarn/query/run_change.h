@@ -1,5 +1,5 @@
 // RunChange: one DELETE, UPDATE, INSERT or MERGE of a person on an Iceberg table that belongs to no
-// pipeline, or one that is made from a SELECT.
+// pipeline, one that is made from a SELECT, or one that is dropped.
 //
 // Deleted rows get position deletes (format version 2) or deletion vectors (3), new versions of
 // rows are appended, and both are one snapshot. A file without a row left is removed.
@@ -27,7 +27,8 @@ struct ChangeResult {
 /// Errors: those of RunSql; kPermissionDenied, also for tables of pipelines; kUnimplemented for
 /// tables of format version 1; kInvalidArgument for values that do not fit their columns and for a
 /// MERGE that changes a row twice; kConflict after the last try; kCommitStateUnknown. On all but
-/// the last the table is as it was. CREATE TABLE: create_table_as.h.
+/// the last the table is as it was. CREATE TABLE: create_table_as.h. CREATE SCHEMA and DROP:
+/// object_statement.h; they change no rows and make no snapshot.
 Result<ChangeResult> RunChange(const QueryRequest& request, const access::Principal& principal,
                                const QueryDeps& deps);
 

@@ -53,6 +53,26 @@ def test_a_protected_branch_and_a_tag(server, tmp_path):
     run(server, "branch", "reset", "default/d", "master", first["rid"])
 
 
+def test_folders_and_tables_are_made_and_dropped(server):
+    server.run("folder", "create", "default/own")
+    with pytest.raises(CommandFailed) as again:
+        server.run("folder", "create", "default/own")
+    assert again.value.code == 4
+    server.run("sql", "CREATE TABLE own.t AS SELECT 1 AS id")
+    assert [one["displayName"] for one in server.json("folder", "list", "default/own")] == ["t"]
+    with pytest.raises(CommandFailed) as full:
+        server.run("folder", "delete", "default/own")
+    assert full.value.code == 4 and "t" in full.value.errors
+    server.run("table", "drop", "own.t")
+    with pytest.raises(CommandFailed) as gone:
+        server.sql("SELECT * FROM own.t")
+    assert gone.value.code == 3
+    server.run("folder", "delete", "default/own")
+    with pytest.raises(CommandFailed) as missing:
+        server.run("folder", "delete", "default/own")
+    assert missing.value.code == 3
+
+
 def test_retention_marks_and_explains(server, tmp_path):
     server.run("dataset", "create", "default/d")
     first = put(server, tmp_path, "a", "1")

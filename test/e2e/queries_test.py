@@ -38,17 +38,24 @@ def test_values_that_are_too_large_fail_and_the_server_stays(tmp_path):
         assert server.sql("SELECT 1 AS one") == [{"one": 1}]
 
 
-def test_a_query_ends_when_its_client_leaves(server):
+@pytest.mark.parametrize("route, query", [
+    ("sql", ENDLESS), ("sql:change", "INSERT INTO s.t " + ENDLESS),
+    ("sql:change", "CREATE TABLE s.other AS " + ENDLESS)])
+def test_a_query_ends_when_its_client_leaves(server, route, query):
+    server.run("sql", "CREATE SCHEMA s")
+    server.run("sql", "CREATE TABLE s.t AS SELECT 1 AS n")
     address = urllib.parse.urlsplit(server.url)
-    body = json.dumps({"query": ENDLESS})
+    body = json.dumps({"query": query})
     with socket.create_connection((address.hostname, address.port)) as client:
-        client.sendall((f"POST /tarn/v1/sql HTTP/1.1\r\nHost: x\r\n"
+        client.sendall((f"POST /tarn/v1/{route} HTTP/1.1\r\nHost: x\r\n"
                         f"Authorization: Bearer {server.token()}\r\n"
                         f"Content-Type: application/json\r\n"
                         f"Content-Length: {len(body)}\r\n\r\n{body}").encode())
         wait_for(lambda: not is_idle(server))
     wait_for(lambda: is_idle(server), seconds=10)
-    assert server.sql("SELECT 1 AS one") == [{"one": 1}]
+    assert server.sql("SELECT n FROM s.t") == [{"n": 1}]
+    assert server.json("table", "list")[0]["name"].endswith("s.t")
+    assert len(server.json("table", "list")) == 1
 
 
 def test_a_file_with_a_name_of_other_bytes_is_a_warning(server, tmp_path):

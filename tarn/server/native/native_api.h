@@ -53,6 +53,7 @@ std::span<const NativeRoute> ResourceRoutes();
 std::span<const NativeRoute> TableRoutes();
 std::span<const NativeRoute> TableMaintenanceRoutes();
 std::span<const NativeRoute> ViewRoutes();
+std::span<const NativeRoute> ObjectRemovalRoutes();
 std::span<const NativeRoute> AccessRoutes();
 std::span<const NativeRoute> PipelineRoutes();
 std::span<const NativeRoute> TaskRoutes();

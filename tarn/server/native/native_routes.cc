@@ -83,8 +83,8 @@ Status AddNativeRoutes(Router& router, const NativeDeps& deps) {
   std::vector<NativeRoute> all;
   for (const std::span<const NativeRoute> routes :
        {SqlRoutes(), ResourceRoutes(), TableRoutes(), TableMaintenanceRoutes(), ViewRoutes(),
-        AccessRoutes(), PipelineRoutes(), TaskRoutes(), LandingRoutes(), DatasetRoutes(),
-        LaterRoutes()}) {
+        ObjectRemovalRoutes(), AccessRoutes(), PipelineRoutes(), TaskRoutes(), LandingRoutes(),
+        DatasetRoutes(), LaterRoutes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   for (const NativeRoute& route : all) {

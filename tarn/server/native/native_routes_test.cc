@@ -73,6 +73,27 @@ TEST_F(NativeRoutesTest, SqlFailuresAreAnswers) {
   EXPECT_EQ(Sql({{"query", "SELECT * FROM shop.orders"}}).status, 404);
 }
 
+TEST_F(NativeRoutesTest, TablesViewsAndFoldersAreDropped) {
+  const auto change = [&](const std::string& sql) {
+    return Call("POST", "/tarn/v1/sql:change", json{{"query", sql}}.dump()).status;
+  };
+  EXPECT_EQ(change("CREATE SCHEMA own"), 200);
+  EXPECT_EQ(change("CREATE TABLE own.t AS SELECT 1 AS id"), 200);
+  const json folder = CallJson("GET", "/tarn/v1/resources?path=default/own");
+  const std::string target = "/tarn/v1/folders/" + folder.value("rid", "");
+  EXPECT_EQ(CallJson("DELETE", target)["error"]["name"], "FolderNotEmpty");
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/views/own.t").status, 400);
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/tables/own.t?purge=maybe").status, 400);
+  EXPECT_EQ(CallJson("DELETE", "/tarn/v1/tables/own.t?purge=true")["dropped"], "own.t");
+  EXPECT_EQ(Call("DELETE", "/tarn/v1/tables/own.t").status, 404);
+  EXPECT_EQ(Call("DELETE", target).status, 200);
+  EXPECT_EQ(Call("DELETE", target).status, 404);
+  for (const char* of_pipeline :
+       {"/tarn/v1/views/shop.orders", "/tarn/v1/tables/shop_internal.orders_internal"}) {
+    EXPECT_EQ(Call("DELETE", of_pipeline).status, 403) << of_pipeline;
+  }
+}
+
 TEST_F(NativeRoutesTest, ResourcesAreFoundByEveryName) {
   ASSERT_OK_AND_ASSIGN(const dataset::DatasetRid dataset, MakeDataset("landing", "events"));
   for (const std::string& name :

@@ -83,8 +83,8 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/sql:change",
      .scope = access::Scope::kIcebergWrite,
      .handler = &ChangeRows,
-     .summary = "Runs one DELETE, UPDATE, INSERT or MERGE on an Iceberg table of no pipeline, or "
-                "makes one by CREATE TABLE AS: {query, project?}.",
+     .summary = "Runs one DELETE, UPDATE, INSERT or MERGE on an Iceberg table of no pipeline, "
+                "CREATE TABLE AS, CREATE SCHEMA, or DROP TABLE, VIEW or SCHEMA: {query, project?}.",
      .request = "application/json"},
     {.method = "POST",
      .pattern = "/sql",
