@@ -324,6 +324,32 @@ TEST(CommandLineTest, APlanThatIsRefusedIsAConflict) {
   EXPECT_THAT(outcome.err, ::testing::HasSubstr("1 of the changes would be refused"));
 }
 
+TEST(CommandLineTest, ATagIsTakenForABranch) {
+  const ScriptedServer server([&](const SeenRequest& request) {
+    const auto contains = [&](std::string_view text) {
+      return request.target.find(text) != std::string::npos;
+    };
+    if (contains("at=dev")) {
+      return ScriptedAnswer{.body = R"({"transactionRid":"ri.h","kind":"branch"})"};
+    }
+    if (contains("transactions:at")) {
+      return ScriptedAnswer{.body = R"({"transactionRid":"ri.v","kind":"tag"})"};
+    }
+    return ScriptedAnswer{.body = contains("/files") ? R"({"data":[]})" : R"({"rid":"ri.d"})"};
+  });
+  const auto last = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> command = {"--url", server.url(), "dataset", "ls", "p/d"};
+    command.insert(command.end(), options.begin(), options.end());
+    EXPECT_EQ(RunCommand(command).exit_code, kExitOk);
+    return server.lines().back();
+  };
+  const std::string files = "GET /api/v2/datasets/ri.d/files";
+  EXPECT_EQ(last({"--branch", "v1"}), files + "?endTransactionRid=ri.v");
+  EXPECT_EQ(last({"--at", "v1"}), files + "?endTransactionRid=ri.v");
+  EXPECT_EQ(last({"--branch", "dev"}), files + "?branchName=dev");
+  EXPECT_EQ(last({"--branch", "master"}), files + "?branchName=master");
+}
+
 TEST(CommandLineTest, RowsAreATableForPeopleAndGoThroughForPrograms) {
   const ScriptedServer server([&](const SeenRequest& request) {
     const bool as_json = request.head.find("Accept: application/json") != std::string::npos;

@@ -234,8 +234,8 @@ void AddFileCommands(CLI::App& dataset, CommandContext& context,
       AddDatasetCommand(dataset, context, "ls", "list the files of a view", options, ListFiles);
   list->add_option("prefix", options->prefix, "only paths that start with this");
   for (CLI::App* const reader : {get, list}) {
-    reader->add_option("--branch", options->branch, "branch, default master");
-    reader->add_option("--at", options->at, "transaction RID or ISO-8601 time");
+    reader->add_option("--branch", options->branch, "branch or tag, default master");
+    reader->add_option("--at", options->at, "transaction RID, ISO-8601 time or tag");
   }
   CLI::App* const remove = AddDatasetCommand(
       dataset, context, "rm", "take files out of the view (bytes stay)", options, Remove);
@@ -253,18 +253,26 @@ std::string DatasetTarget(const std::string& rid) { return "/api/v2/datasets/" +
 
 Result<std::string> ViewQuery(CommandContext& context, const std::string& rid,
                               const DatasetOptions& options) {
-  if (options.at.empty()) {
-    return WithQuery("", {{"branchName", options.branch}});
-  }
   if (options.at.starts_with("ri.")) {
     return WithQuery("", {{"endTransactionRid", options.at}});
   }
+  if (options.at.empty() && (options.branch.empty() || options.branch == "master")) {
+    return WithQuery("", {{"branchName", options.branch}});
+  }
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
-  TARN_ASSIGN_OR_RETURN(
-      const json answer,
-      client->GetJson(WithQuery("/tarn/v1/datasets/" + EncodeUrl(rid) + "/transactions:at",
-                                {{"branch", options.branch}, {"at", options.at}})));
-  return WithQuery("", {{"endTransactionRid", answer.value("transactionRid", "")}});
+  const std::string target = NativeDatasetTarget(rid) + "/transactions:at";
+  if (!options.at.empty()) {
+    TARN_ASSIGN_OR_RETURN(
+        const json answer,
+        client->GetJson(WithQuery(target, {{"branch", options.branch}, {"at", options.at}})));
+    return WithQuery("", {{"endTransactionRid", answer.value("transactionRid", "")}});
+  }
+  // A name is a branch's, or else a tag's. Without either the read itself says so.
+  const Result<json> named = client->GetJson(WithQuery(target, {{"at", options.branch}}));
+  if (named.ok() && named->value("kind", "") == "tag") {
+    return WithQuery("", {{"endTransactionRid", named->value("transactionRid", "")}});
+  }
+  return WithQuery("", {{"branchName", options.branch}});
 }
 
 CLI::App* AddDatasetCommand(CLI::App& parent, CommandContext& context, const std::string& name,

@@ -228,8 +228,8 @@ void AddDatasetHistoryCommands(CLI::App& dataset, CommandContext& context,
   log->add_option("--limit", options->limit, "at most so many");
   CLI::App* const diff = AddDatasetCommand(
       dataset, context, "diff", "files that differ between two views", options, ShowDifference);
-  diff->add_option("from", options->from, "branch or transaction")->required();
-  diff->add_option("to", options->to, "branch or transaction")->required();
+  diff->add_option("from", options->from, "branch, tag or transaction")->required();
+  diff->add_option("to", options->to, "branch, tag or transaction")->required();
   CLI::App* const increment =
       AddDatasetCommand(dataset, context, "increment",
                         "what changed on a branch since a transaction", options, ShowIncrement);
@@ -243,9 +243,10 @@ void AddDatasetHistoryCommands(CLI::App& dataset, CommandContext& context,
   read->add_option("--columns", options->columns, "only these")->delimiter(',');
   read->add_option("--limit", options->row_limit, "at most so many rows; 0 = all");
   for (CLI::App* const command : {schema, read}) {
-    command->add_option("--at", options->at, "transaction RID or ISO-8601 time");
+    command->add_option("--branch", options->branch, "branch or tag, default master");
+    command->add_option("--at", options->at, "transaction RID, ISO-8601 time or tag");
   }
-  for (CLI::App* const command : {log, increment, schema, read}) {
+  for (CLI::App* const command : {log, increment}) {
     command->add_option("--branch", options->branch, "branch, default master");
   }
 }

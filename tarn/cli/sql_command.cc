@@ -115,8 +115,8 @@ void AddSqlCommand(CLI::App& app, CommandContext& context) {
       app.add_subcommand("sql", "query datasets, tables and views, change tables");
   sql->add_option("query", options->query, "SQL text; - reads standard input")->required();
   sql->add_option("--format", options->format, "table, csv, json or arrow");
-  sql->add_option("--branch", options->branch, "branch of the datasets and tables");
-  sql->add_option("--at", options->at, "time, snapshot or transaction");
+  sql->add_option("--branch", options->branch, "branch or tag of the datasets and tables");
+  sql->add_option("--at", options->at, "time, snapshot, transaction or tag");
   sql->callback([&context, options] {
     context.action = [&context, options] { return Query(context, *options); };
   });

@@ -68,6 +68,14 @@ Status BranchIsProtected(const DatasetRid& dataset, std::string_view branch,
                   JsonObject({{"datasetRid", dataset.ToString()}, {"branchName", branch}}));
 }
 
+Status DefaultBranchStays(const DatasetRid& dataset, std::string_view branch) {
+  return Status::Conflict("branch " + JsonString(branch) + " of dataset " + dataset.ToString() +
+                          " is its default branch and cannot be deleted: what names no branch "
+                          "reads and writes it")
+      .WithReason("BranchIsProtected",
+                  JsonObject({{"datasetRid", dataset.ToString()}, {"branchName", branch}}));
+}
+
 Status InvalidTransactionType(const DatasetRid& dataset, const TransactionRid& rid,
                               TransactionType type, std::string_view fault) {
   const std::string_view name = TransactionTypeName(type);

@@ -18,6 +18,7 @@ Status TransactionNotCommitted(const DatasetRid& dataset, const TransactionRid& 
                                TransactionState state);
 /// Retention took the data of a committed transaction: its view can no longer be read.
 Status TransactionSwept(const DatasetRid& dataset, const TransactionRid& rid);
+Status DefaultBranchStays(const DatasetRid& dataset, std::string_view branch);
 Status BranchIsProtected(const DatasetRid& dataset, std::string_view branch,
                          std::string_view attempt);
 Status InvalidTransactionType(const DatasetRid& dataset, const TransactionRid& rid,

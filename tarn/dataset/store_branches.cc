@@ -220,6 +220,9 @@ Status DatasetStore::DeleteBranch(SqlTransaction& sql, const DatasetRid& dataset
                                   std::string_view name) {
   TARN_ASSIGN_OR_RETURN(const DatasetRow row, LoadDataset(sql, dataset));
   TARN_ASSIGN_OR_RETURN(const BranchRow branch, LoadBranch(sql, row, name));
+  if (name == kDefaultBranch) {
+    return DefaultBranchStays(dataset, name);
+  }
   if (branch.is_protected) {
     return BranchIsProtected(dataset, name, "deleting it");
   }

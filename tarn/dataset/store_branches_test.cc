@@ -123,6 +123,13 @@ TEST_F(StoreBranchesTest, DeletingReparentsChildrenAndMovesNoTransaction) {
   EXPECT_EQ(store_->DeleteBranch(rid_, "mid").reason(), "BranchNotFound");
 }
 
+TEST_F(StoreBranchesTest, TheDefaultBranchIsNotDeleted) {
+  const Status deleted = store_->DeleteBranch(rid_, "master");
+  EXPECT_THAT(deleted, FailsWith(ErrorCode::kConflict, "default branch"));
+  EXPECT_EQ(deleted.reason(), "BranchIsProtected");
+  EXPECT_OK(store_->GetBranch(rid_, "master"));
+}
+
 TEST_F(StoreBranchesTest, DeletingABranchAbortsItsOpenTransaction) {
   ASSERT_OK(store_->CreateBranch(rid_, "dev", FromBranch("master")));
   ASSERT_OK_AND_ASSIGN(const TransactionRid open, Start(TransactionType::kAppend, "dev"));

@@ -1,5 +1,6 @@
 #include "tarn/query/dataset_relation.h"
 
+#include "tarn/dataset/branching/tag.h"
 #include "tarn/query/query_fixture.h"
 
 namespace tarn::query {
@@ -133,6 +134,33 @@ TEST_F(DatasetRelationTest, BrokenAndForeignFilesAreNamed) {
   ASSERT_OK(CommitFiles(dataset_, {foreign}));
   EXPECT_THAT(Rows("SELECT * FROM landing.imported"),
               FailsWith(ErrorCode::kUnimplemented, "foreign.parquet"));
+}
+
+TEST_F(DatasetRelationTest, ATagIsReadAsABranchOrAPoint) {
+  ASSERT_OK_AND_ASSIGN(const dataset::StoredFile one, WriteParquet("a.parquet", Longs("id", {1})));
+  ASSERT_OK(CommitFiles(dataset_, {one}));
+  ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const dataset::Branch master,
+                          datasets_->GetBranch(sql, dataset_, dataset::kDefaultBranch));
+    return StatusOf(dataset::branching::CreateTag(sql, {.dataset = dataset_,
+                                                        .name = "v1",
+                                                        .transaction = *master.head,
+                                                        .now = clock_.Now(),
+                                                        .by = "me"}));
+  }));
+  ASSERT_OK_AND_ASSIGN(const dataset::StoredFile two, WriteParquet("b.parquet", Longs("id", {2})));
+  ASSERT_OK(CommitFiles(dataset_, {two}));
+  const std::vector<json> tagged = {{{"id", 1}}};
+  const std::string sql = "SELECT * FROM landing.orders";
+  EXPECT_THAT(Rows({.sql = sql, .branch = "v1"}, admin_), IsOkAndHolds(tagged));
+  EXPECT_THAT(Rows(sql, "v1"), IsOkAndHolds(tagged));
+  EXPECT_THAT(Rows(sql + " AT (VERSION => 'v1')"), IsOkAndHolds(tagged));
+  ASSERT_OK_AND_ASSIGN(const auto both, Rows(sql));
+  EXPECT_EQ(both.size(), 2U);
+  EXPECT_THAT(Rows(sql, "v2"), FailsWith(ErrorCode::kInvalidArgument, "no branch or tag"));
+  EXPECT_THAT(Rows({.sql = sql, .branch = "v2"}, admin_), FailsWith(ErrorCode::kNotFound, "v2"));
+  EXPECT_THAT(Rows({.sql = sql, .branch = "v1", .at = "2030-01-01T00:00:00Z"}, admin_),
+              FailsWith(ErrorCode::kInvalidArgument, "tag v1"));
 }
 
 TEST_F(DatasetRelationTest, NothingToReadIsSaid) {

@@ -6,6 +6,7 @@
 #include <arrow/api.h>
 #include <fmt/format.h>
 
+#include "tarn/dataset/branching/tag.h"
 #include "tarn/engine/quoting.h"
 #include "tarn/engine/select_check.h"
 #include "tarn/lakehouse/view_origin.h"
@@ -28,12 +29,43 @@ using metastore::SqlTransaction;
 constexpr int kViewDepthMax = 16;
 constexpr size_t kReferencesMax = 1000;
 
+// Which state of what a name stands for.
+struct ReadPoint {
+  std::string branch;  // Or tag.
+  PointInTime point = Newest{};
+  std::string by_at{};  // The text of AT or `at` that named the branch or tag.
+};
+
+// Text that is no point in time names a branch or a tag.
+Result<ReadPoint> ReadPointOf(const std::string& at, const ReadPoint& otherwise) {
+  if (at.empty()) {
+    return otherwise;
+  }
+  const Result<PointInTime> point = ParsePointInTime(at);
+  if (point.ok()) {
+    return ReadPoint{.branch = otherwise.branch, .point = *point};
+  }
+  if (at.starts_with("ri.") || otherwise.branch != QueryRequest().branch) {
+    return point.status();
+  }
+  return ReadPoint{.branch = at, .by_at = at};
+}
+
+// What `read` says of a branch that is missing, when it may have been meant for a time.
+Status OfReadPoint(const ReadPoint& when, const Status& read) {
+  if (when.by_at.empty() || read.reason() != "BranchNotFound") {
+    return read;
+  }
+  return Status::InvalidArgument(fmt::format("{}; and there is no branch or tag of that name here",
+                                             StatusOf(ParsePointInTime(when.by_at)).message()));
+}
+
 // A table that a statement names, and what was found of it.
 struct Reference {
   engine::TableReference written;
   Rid project;                       // Where names of one or two parts are looked up.
   std::vector<std::string> folders;  // Looked at first for short names.
-  PointInTime point;
+  ReadPoint when;
   int depth = 0;  // Of stored views around it.
 
   tree::Node node;
@@ -56,10 +88,6 @@ std::string NameOf(const Reference& reference) {
   return fmt::format("{}", fmt::join(reference.written.name, "."));
 }
 
-Result<PointInTime> PointOf(const engine::TableReference& table, const PointInTime& otherwise) {
-  return table.at_value.empty() ? Result<PointInTime>(otherwise) : ParsePointInTime(table.at_value);
-}
-
 // Finds out what a statement reads, pins it, and makes the relations of its session.
 class QueryPlanner {
  public:
@@ -69,7 +97,8 @@ class QueryPlanner {
 
   /// The statement over the relations that were made.
   Result<std::string> Plan() {
-    TARN_ASSIGN_OR_RETURN(const PointInTime point, ParsePointInTime(request_.at));
+    TARN_ASSIGN_OR_RETURN(const ReadPoint when,
+                          ReadPointOf(request_.at, {.branch = request_.branch}));
     TARN_ASSIGN_OR_RETURN(engine::SelectStatement checked,
                           engine::CheckSelect(session_, request_.sql));
     Rid project;
@@ -79,13 +108,16 @@ class QueryPlanner {
       return Status::Ok();
     }));
     TARN_RETURN_IF_ERROR(AddStatement(
-        std::move(checked), {.project = std::move(project), .point = point}, /*columns=*/{}));
+        std::move(checked), {.project = std::move(project), .when = when}, /*columns=*/{}));
     for (size_t resolved = 0; resolved < references_.size();) {
       const size_t end = references_.size();
       TARN_RETURN_IF_ERROR(FindObjects(resolved, end));
       for (; resolved < end; ++resolved) {
         TARN_RETURN_IF_ERROR(ReadView(resolved));
       }
+    }
+    if (references_.empty() && !when.by_at.empty()) {
+      return StatusOf(ParsePointInTime(when.by_at));  // Nothing here has branches or tags.
     }
     TARN_RETURN_IF_ERROR(PinTables());
     if (references_.size() == 1) {
@@ -104,7 +136,7 @@ class QueryPlanner {
     for (const engine::TableReference& table : checked.tables) {
       Reference reference = context;
       reference.written = table;
-      TARN_ASSIGN_OR_RETURN(reference.point, PointOf(table, context.point));
+      TARN_ASSIGN_OR_RETURN(reference.when, ReadPointOf(table.at_value, context.when));
       statement.references.push_back(references_.size());
       references_.push_back(std::move(reference));
     }
@@ -191,7 +223,7 @@ class QueryPlanner {
       return Status::InvalidArgument(fmt::format(
           "view {}: views are more than {} deep inside each other", name, kViewDepthMax));
     }
-    if (std::holds_alternative<SnapshotId>(reference.point)) {
+    if (std::holds_alternative<SnapshotId>(reference.when.point)) {
       return Status::InvalidArgument(
           fmt::format("view {} has no snapshots of its own: give a time", name));
     }
@@ -207,7 +239,7 @@ class QueryPlanner {
     }
     Reference context{.project = {},
                       .folders = version.default_namespace,
-                      .point = reference.point,
+                      .when = reference.when,
                       .depth = reference.depth + 1};
     TARN_RETURN_IF_ERROR(database().Read([&](SqlTransaction& sql) -> Status {
       TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located,
@@ -270,7 +302,7 @@ class QueryPlanner {
     const Reference& reference = references_[index];
     const auto same = std::pair(
         reference.node.rid,
-        fmt::format("{}{}", FormatPointInTime(reference.point),
+        fmt::format("{}@{}{}", reference.when.branch, FormatPointInTime(reference.when.point),
                     reference.part ? "$" + std::to_string(static_cast<int>(*reference.part)) : ""));
     const auto [entry, inserted] = relations_.try_emplace(same);
     if (!inserted) {
@@ -282,14 +314,12 @@ class QueryPlanner {
     if (reference.node.type == tree::NodeType::kDataset) {
       TARN_ASSIGN_OR_RETURN(const dataset::DatasetRid rid,
                             dataset::DatasetRid::Parse(reference.node.rid.ToString()));
-      TARN_RETURN_IF_ERROR(MakeRows(
-          session_, {database(), deps_.authorizer, deps_.datasets, deps_.catalog.deps().warehouse},
-          principal_,
-          {.name = name,
-           .written = written,
-           .dataset = rid,
-           .branch = request_.branch,
-           .point = reference.point}));
+      const Status made = MakeDataset(reference, {.name = name,
+                                                  .written = written,
+                                                  .dataset = rid,
+                                                  .branch = reference.when.branch,
+                                                  .point = reference.when.point});
+      TARN_RETURN_IF_ERROR(OfReadPoint(reference.when, made));
     } else if (reference.stored_view) {
       const size_t statement = *reference.stored_view;
       TARN_ASSIGN_OR_RETURN(const std::string text, MakeStatement(statement));
@@ -302,9 +332,10 @@ class QueryPlanner {
     } else {
       TARN_ASSIGN_OR_RETURN(const catalog::TableMetadataPtr metadata,
                             deps_.catalog.ReadTable(reference.object->metadata_location));
-      const Result<PointInTime> point = PointOnBranch(*metadata, reference.point, request_.branch);
+      const Result<PointInTime> point =
+          PointOnBranch(*metadata, reference.when.point, reference.when.branch);
       if (!point.ok()) {
-        return point.status().WithContext(written);
+        return OfReadPoint(reference.when, point.status()).WithContext(written);
       }
       if (reference.part) {
         TARN_RETURN_IF_ERROR(MakePart(reference, name, metadata, *point));
@@ -319,6 +350,30 @@ class QueryPlanner {
                                               .conditions = reference.conditions}));
     }
     return name;
+  }
+
+  // The rows of a dataset; its branch may be the name of a tag.
+  Status MakeDataset(const Reference& reference, DatasetRelation relation) {
+    if (reference.when.branch != dataset::kDefaultBranch) {
+      dataset::ViewSelector selector;
+      const Status found = database().Read([&](SqlTransaction& sql) -> Status {
+        TARN_ASSIGN_OR_RETURN(selector, dataset::branching::SelectorOfName(sql, relation.dataset,
+                                                                           reference.when.branch));
+        return Status::Ok();
+      });
+      if (found.ok() && selector.end) {
+        if (!std::holds_alternative<Newest>(relation.point)) {
+          return Status::InvalidArgument(
+              fmt::format("{}: tag {} is one state already: leave {} out", relation.written,
+                          reference.when.branch, FormatPointInTime(relation.point)));
+        }
+        relation.branch = selector.branch;
+        relation.point = *selector.end;
+      }
+    }
+    return MakeRows(session_,
+                    {database(), deps_.authorizer, deps_.datasets, deps_.catalog.deps().warehouse},
+                    principal_, relation);
   }
 
   // What a table knows of itself at a point in time.

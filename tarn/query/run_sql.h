@@ -25,8 +25,9 @@ class MemoryWatch;
 struct QueryRequest {
   std::string sql;
   std::string project = "default";  // For names of one or two parts; FindProject.
-  std::string branch = "master";    // Of datasets; of tables a ref, "master" being main.
-  std::string at{};                 // ParsePointInTime; a table's own AT clause goes before.
+  std::string branch = "master";    // Or tag. Of tables a ref, "master" being main.
+  std::string at{};                 // ParsePointInTime, or the name of a branch or tag instead of
+                                    // `branch`; a table's own AT clause goes before.
 };
 
 /// What queries need; all outlive every query. The engine must be allowed to read the warehouse.

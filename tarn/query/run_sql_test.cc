@@ -218,14 +218,22 @@ TEST_F(RunSqlTest, ATableIsReadOnABranchThatItHasAndOnNoOther) {
     EXPECT_THAT(count(name, "kept"), IsOkAndHolds(two)) << name;
     EXPECT_THAT(count(name, "main", std::to_string(old)), IsOkAndHolds(two)) << name;
     EXPECT_THAT(count(name, "kept", std::to_string(old)), IsOkAndHolds(two)) << name;
-    EXPECT_THAT(count(name, "nope"), FailsWith(ErrorCode::kNotFound, "branch nope")) << name;
+    EXPECT_THAT(count(name, "nope"), FailsWith(ErrorCode::kNotFound, "branch or tag nope")) << name;
     EXPECT_THAT(count(name, "nope", std::to_string(old)), Fails(ErrorCode::kNotFound)) << name;
     EXPECT_THAT(count(name, "kept", "2030-01-01T00:00:00Z"),
                 FailsWith(ErrorCode::kInvalidArgument, "branch kept"))
         << name;
+    // A branch or tag is a point, too.
+    EXPECT_THAT(count(name, "master", "kept"), IsOkAndHolds(two)) << name;
+    EXPECT_THAT(count(name + std::string(" AT (VERSION => 'kept')"), "master"), IsOkAndHolds(two))
+        << name;
+    EXPECT_THAT(count(name, "master", "last tuesday"),
+                FailsWith(ErrorCode::kInvalidArgument, "no branch or tag"))
+        << name;
+    EXPECT_THAT(count(name, "kept", "last tuesday"), Fails(ErrorCode::kInvalidArgument)) << name;
   }
   ASSERT_OK(MakeView("few", "SELECT id FROM orders", "duckdb", {"id"}));
-  EXPECT_THAT(count("shop.few", "nope"), FailsWith(ErrorCode::kNotFound, "branch nope"));
+  EXPECT_THAT(count("shop.few", "nope"), FailsWith(ErrorCode::kNotFound, "branch or tag nope"));
 }
 
 TEST_F(RunSqlTest, InterruptEndsALongQuery) {

@@ -241,7 +241,8 @@ Result<PointInTime> PointOnBranch(const TableMetadata& metadata, const PointInTi
   if (ref == metadata.refs.end()) {
     return Status::NotFound(
                fmt::format(
-                   "there is no branch {}: tables have main alone unless somebody made another",
+                   "there is no branch or tag {}: tables have main alone unless somebody made "
+                   "another",
                    branch))
         .WithReason("BranchNotFound");
   }

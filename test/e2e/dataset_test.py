@@ -53,6 +53,37 @@ def test_a_protected_branch_and_a_tag(server, tmp_path):
     run(server, "branch", "reset", "default/d", "master", first["rid"])
 
 
+def test_a_tag_is_read_wherever_a_branch_or_a_transaction_is(server, tmp_path):
+    server.run("dataset", "create", "default/d")
+    first = put(server, tmp_path, "a.csv", "id\n1\n", "--as", "x.csv")
+    run(server, "tag", "create", "default/d", "v1", first["rid"])
+    put(server, tmp_path, "b.csv", "id\n2\n", "--as", "x.csv")
+    for option in ("--branch", "--at"):
+        assert run(server, "ls", "default/d", option, "v1")[0]["sizeBytes"] == "5"
+        out = tmp_path / option
+        run(server, "get", "default/d", option, "v1", "--to", str(out))
+        assert (out / "x.csv").read_text() == "id\n1\n"
+    assert len(run(server, "diff", "default/d", "v1", "master")["changed"]) == 1
+    for option in ("--branch", "--at"):
+        with pytest.raises(CommandFailed) as unknown:
+            run(server, "ls", "default/d", option, "v2")
+        assert unknown.value.code == 3 and "v2" in unknown.value.errors
+    with pytest.raises(CommandFailed) as kept:
+        run(server, "branch", "delete", "default/d", "master")
+    assert kept.value.code == 4 and "default branch" in kept.value.errors
+
+
+def test_rows_are_written_alike_with_and_without_a_point(server, tmp_path):
+    server.run("sql", "CREATE SCHEMA s")
+    server.run("sql", "CREATE TABLE s.t AS SELECT range AS id, 'a' AS t FROM range(3)")
+    snapshot = str(server.json("table", "snapshots", "s.t")[0]["snapshotId"])
+    commands = [("sql", "SELECT * FROM s.t ORDER BY id", "--format", form)
+                for form in ("csv", "table", "json", "arrow")]
+    for command in commands:
+        plain = server.bytes(*command)
+        assert plain and plain == server.bytes(*command, "--at", snapshot), command
+
+
 def test_folders_and_tables_are_made_and_dropped(server):
     server.run("folder", "create", "default/own")
     with pytest.raises(CommandFailed) as again:

@@ -72,6 +72,12 @@ class Server:
             raise CommandFailed(arguments, done.returncode, done.stdout, done.stderr)
         return done.stdout
 
+    def bytes(self, *arguments):
+        """What a command writes, byte for byte."""
+        return subprocess.run(
+            [binary(), *arguments, "--url", self.url, "--home", str(self.home)],
+            stdout=subprocess.PIPE, check=True, timeout=300).stdout
+
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json"))
 

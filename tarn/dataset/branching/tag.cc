@@ -78,6 +78,31 @@ Result<Tag> GetTag(SqlTransaction& sql, const DatasetRid& dataset, std::string_v
   return *std::move(tag);
 }
 
+Result<ViewSelector> SelectorOfName(SqlTransaction& sql, const DatasetRid& dataset,
+                                    std::string_view name) {
+  ViewSelector selector;
+  if (name.starts_with("ri.")) {
+    TARN_ASSIGN_OR_RETURN(selector.end, TransactionRid::Parse(name));
+    return selector;
+  }
+  TARN_ASSIGN_OR_RETURN(const DatasetRow row, LoadDataset(sql, dataset));
+  const Result<BranchRow> branch = LoadBranch(sql, row, name);
+  if (branch.ok()) {
+    selector.branch = name;
+    return selector;
+  }
+  if (branch.status().code() != ErrorCode::kNotFound) {
+    return branch.status();
+  }
+  const Result<Tag> tag = GetTag(sql, dataset, name);
+  if (tag.status().code() == ErrorCode::kNotFound) {
+    return branch.status();
+  }
+  TARN_RETURN_IF_ERROR(tag);
+  selector.end = tag->transaction;
+  return selector;
+}
+
 Status DeleteTag(SqlTransaction& sql, const DatasetRid& dataset, std::string_view name) {
   TARN_ASSIGN_OR_RETURN(const DatasetRow row, LoadDataset(sql, dataset));
   TARN_ASSIGN_OR_RETURN(const int64_t deleted,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tarn/base/clock.h"
+#include "tarn/dataset/file_view.h"
 #include "tarn/dataset/ids.h"
 #include "tarn/metastore/database.h"
 
@@ -35,6 +36,10 @@ Result<Tag> CreateTag(metastore::SqlTransaction& sql, const CreateTagRequest& re
 /// Errors: kNotFound TagNotFound.
 Result<Tag> GetTag(metastore::SqlTransaction& sql, const DatasetRid& dataset,
                    std::string_view name);
+/// The view that a name stands for: a transaction's RID, else a branch, else a tag.
+/// Errors: BranchNotFound.
+Result<ViewSelector> SelectorOfName(metastore::SqlTransaction& sql, const DatasetRid& dataset,
+                                    std::string_view name);
 Status DeleteTag(metastore::SqlTransaction& sql, const DatasetRid& dataset, std::string_view name);
 
 struct TagPage {

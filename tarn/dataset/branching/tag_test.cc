@@ -49,6 +49,26 @@ TEST_F(TagTest, ATagStaysWhereItWasPut) {
       "TagNotFound");
 }
 
+TEST_F(TagTest, ANameIsABranchsOrElseATags) {
+  ASSERT_OK_AND_ASSIGN(const TransactionRid first,
+                       Commit(TransactionType::kUpdate, MakeFiles({"a"})));
+  ASSERT_OK(Make("v1", first));
+  ASSERT_OK(Make("master", first));
+  ASSERT_OK(Commit(TransactionType::kUpdate, MakeFiles({"b"})));
+  const auto selector = [&](const std::string& name) {
+    return InRead(*database_,
+                  [&](metastore::SqlTransaction& sql) { return SelectorOfName(sql, rid_, name); });
+  };
+  ASSERT_OK_AND_ASSIGN(const ViewSelector tag, selector("v1"));
+  EXPECT_EQ(tag.end, first);
+  ASSERT_OK_AND_ASSIGN(const ViewSelector branch, selector("master"));
+  EXPECT_EQ(branch.branch, "master");
+  EXPECT_FALSE(branch.end.has_value());
+  ASSERT_OK_AND_ASSIGN(const ViewSelector transaction, selector(first.ToString()));
+  EXPECT_EQ(transaction.end, first);
+  EXPECT_EQ(selector("v2").status().reason(), "BranchNotFound");
+}
+
 TEST_F(TagTest, OnlyCommittedTransactionsAreTagged) {
   ASSERT_OK_AND_ASSIGN(const TransactionRid open, Start(TransactionType::kUpdate));
   EXPECT_EQ(Make("v1", open).status().reason(), "TransactionNotCommitted");

@@ -93,7 +93,7 @@ Result<http::Response> MergeBranch(NativeApi& api, RequestContext& context) {
   request.dataset = rid;
   request.target = context.Path("branch");
   TARN_ASSIGN_OR_RETURN(const std::string source, RequiredText(body, "source"));
-  TARN_ASSIGN_OR_RETURN(request.source, SelectorOf(source));
+  TARN_ASSIGN_OR_RETURN(request.source, SelectorOf(api, rid, source));
   TARN_RETURN_IF_ERROR(ReadChoices(body, request));
   TARN_ASSIGN_OR_RETURN(const bool dry_run, FlagMember(body, "dryRun", false));
   request.mode =

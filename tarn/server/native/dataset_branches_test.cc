@@ -74,6 +74,21 @@ TEST_F(DatasetBranchesTest, TagsAreMadeListedAndRemoved) {
   EXPECT_EQ(Outcome("DELETE", Target("/tags/v1")), "404 TagNotFound");
 }
 
+TEST_F(DatasetBranchesTest, ATagStandsWhereABranchOrATransactionDoes) {
+  ASSERT_OK_AND_ASSIGN(const auto first, CommitFiles({"a"}, "0"));
+  Post("/tags", {{"name", "v1"}, {"transactionRid", first.ToString()}});
+  ASSERT_OK(CommitFiles({"b"}, "1"));
+  const json at = Get("/transactions:at?at=v1");
+  EXPECT_EQ(at["transactionRid"], first.ToString()) << at;
+  EXPECT_EQ(at["kind"], "tag");
+  EXPECT_EQ(Get("/transactions:at?at=master")["kind"], "branch");
+  EXPECT_EQ(Outcome("GET", Target("/transactions:at?at=v2")), "404 BranchNotFound");
+  EXPECT_EQ(Get("/compare?from=v1&to=master")["added"].size(), 1U);
+  EXPECT_EQ(Outcome("GET", Target("/view?at=v1")), "200");
+  EXPECT_EQ(Outcome("GET", Target("/view?branch=v1")), "200");
+  EXPECT_EQ(Outcome("GET", Target("/view?at=v2")), "404 BranchNotFound");
+}
+
 TEST_F(DatasetBranchesTest, ReadsFallBackToTheFirstBranchThatExists) {
   ASSERT_OK(CommitFiles({"a"}, "0"));
   EXPECT_EQ(Outcome("GET", Target("/increment?branch=dev")), "404 BranchNotFound");

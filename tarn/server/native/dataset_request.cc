@@ -7,6 +7,7 @@
 
 #include "tarn/base/hash.h"
 #include "tarn/dataset/branching/branch_rules.h"
+#include "tarn/dataset/branching/tag.h"
 #include "tarn/server/native/audited.h"
 #include "tarn/tree/permission.h"
 
@@ -63,13 +64,15 @@ Result<TransactionRid> TransactionOf(const RequestContext& context, const Datase
   return transaction;
 }
 
-Result<ViewSelector> SelectorOf(std::string_view text) {
+Result<ViewSelector> SelectorOf(NativeApi& api, const DatasetRid& rid, std::string_view text) {
   ViewSelector selector;
-  if (text.starts_with("ri.")) {
-    TARN_ASSIGN_OR_RETURN(selector.end, TransactionRid::Parse(text));
-  } else if (!text.empty()) {
-    selector.branch = text;
+  if (text.empty()) {
+    return selector;
   }
+  TARN_RETURN_IF_ERROR(api.database().Read([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(selector, dataset::branching::SelectorOfName(sql, rid, text));
+    return Status::Ok();
+  }));
   return selector;
 }
 

@@ -34,8 +34,9 @@ Status RequireDataset(NativeApi& api, metastore::SqlTransaction& sql, const Requ
 Result<dataset::TransactionRid> TransactionOf(const RequestContext& context,
                                               const dataset::DatasetRid& rid);
 
-/// A branch name or a transaction RID; empty = the default branch.
-Result<dataset::ViewSelector> SelectorOf(std::string_view text);
+/// A branch, a tag or a transaction RID; empty = the default branch. Errors: BranchNotFound.
+Result<dataset::ViewSelector> SelectorOf(NativeApi& api, const dataset::DatasetRid& rid,
+                                         std::string_view text);
 /// Query parameter `branch`, or the first of it and every `fallback` that exists.
 Result<std::string> BranchOf(NativeApi& api, const RequestContext& context,
                              const dataset::DatasetRid& rid);

@@ -99,12 +99,14 @@ Result<http::Response> ReadView(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kViewer));
   dataset::ViewSelector selector;
   const std::string at = context.query.Find("at").value_or("");
-  if (at.starts_with("ri.")) {
-    TARN_ASSIGN_OR_RETURN(selector, SelectorOf(at));
+  const Result<Timestamp> time = ParseTimestamp(at);
+  if (!at.empty() && !time.ok()) {
+    TARN_ASSIGN_OR_RETURN(selector, SelectorOf(api, rid, at));
   } else {
-    TARN_ASSIGN_OR_RETURN(selector.branch, BranchOf(api, context, rid));
-    if (!at.empty()) {
-      TARN_ASSIGN_OR_RETURN(selector.at, ParseTimestamp(at));
+    TARN_ASSIGN_OR_RETURN(const std::string branch, BranchOf(api, context, rid));
+    TARN_ASSIGN_OR_RETURN(selector, SelectorOf(api, rid, branch));
+    if (time.ok()) {
+      selector.at = *time;
     }
   }
   TARN_ASSIGN_OR_RETURN(const dataset::FileView view,
@@ -133,7 +135,7 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/datasets/{rid}/view",
      .scope = access::Scope::kDatasetsRead,
      .handler = &ReadView,
-     .summary = "All files of a view as an Arrow stream; `at` is a transaction or a time.",
+     .summary = "All files of a view as an Arrow stream; `at` is a transaction, a time or a tag.",
      .query = "branch fallback at prefix",
      .answer = "application/vnd.apache.arrow.stream"},
 };

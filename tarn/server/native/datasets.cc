@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tarn/base/json_text.h"
 #include "tarn/dataset/dataset_store.h"
 #include "tarn/server/native/dataset_request.h"
 
@@ -29,17 +30,32 @@ json FilesToJson(const std::vector<File>& files) {
 Result<http::Response> FindTransactionAt(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kViewer));
   const std::string at = context.query.Find("at").value_or("");
-  TARN_ASSIGN_OR_RETURN(const Timestamp time, ParseTimestamp(at));
+  const Result<Timestamp> time = ParseTimestamp(at);
   ViewSelector selector;
-  TARN_ASSIGN_OR_RETURN(selector.branch, BranchOf(api, context, rid));
-  selector.at = time;
+  const char* kind = "time";
+  if (time.ok()) {
+    TARN_ASSIGN_OR_RETURN(selector.branch, BranchOf(api, context, rid));
+    selector.at = *time;
+  } else if (at.empty()) {
+    return time.status();
+  } else {
+    const Result<ViewSelector> named = SelectorOf(api, rid, at);
+    if (named.status().reason() == "BranchNotFound") {
+      return Status::NotFound(fmt::format("{}: no branch or tag of the dataset, and no ISO-8601 "
+                                          "time with a zone such as 2026-01-31T12:00:00Z",
+                                          JsonString(at)))
+          .WithReason(named.status().reason(), named.status().details());
+    }
+    TARN_ASSIGN_OR_RETURN(selector, named);
+    kind = !selector.end ? "branch" : at.starts_with("ri.") ? "transaction" : "tag";
+  }
   TARN_ASSIGN_OR_RETURN(const dataset::FileView view,
                         api.deps.query.datasets.ResolveView(rid, selector));
   if (view.absent()) {
     return Status::NotFound(fmt::format("branch {} had no transaction at {}", selector.branch, at))
         .WithReason("TransactionNotFound");
   }
-  return JsonResponse({{"transactionRid", view.end->ToString()}});
+  return JsonResponse({{"transactionRid", view.end->ToString()}, {"kind", kind}});
 }
 
 Result<http::Response> ReadIncrement(NativeApi& api, RequestContext& context) {
@@ -68,8 +84,9 @@ Result<http::Response> ReadIncrement(NativeApi& api, RequestContext& context) {
 Result<http::Response> CompareViews(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const DatasetRid rid, DatasetOf(api, context, access::Role::kViewer));
   TARN_ASSIGN_OR_RETURN(const ViewSelector from,
-                        SelectorOf(context.query.Find("from").value_or("")));
-  TARN_ASSIGN_OR_RETURN(const ViewSelector to, SelectorOf(context.query.Find("to").value_or("")));
+                        SelectorOf(api, rid, context.query.Find("from").value_or("")));
+  TARN_ASSIGN_OR_RETURN(const ViewSelector to,
+                        SelectorOf(api, rid, context.query.Find("to").value_or("")));
   TARN_ASSIGN_OR_RETURN(const int page_size, PageSizeOf(context));
   TARN_ASSIGN_OR_RETURN(
       const dataset::ComparePage page,

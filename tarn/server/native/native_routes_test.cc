@@ -196,7 +196,8 @@ TEST_F(NativeRoutesTest, DatasetsAreComparedAndBranchesMoved) {
   EXPECT_EQ(CallJson("GET", base + "/transactions:at?at=" + EncodeUrl(then))["transactionRid"],
             first.ToString());
   EXPECT_EQ(Call("GET", base + "/transactions:at?at=1970-01-01T00:00:00Z").status, 404);
-  EXPECT_EQ(Call("GET", base + "/transactions:at?at=soon").status, 400);
+  EXPECT_EQ(Call("GET", base + "/transactions:at?at=soon").status, 404);  // No branch or tag.
+  EXPECT_EQ(Call("GET", base + "/transactions:at").status, 400);
   const json increment = CallJson("GET", base + "/increment?since=" + first.ToString());
   EXPECT_EQ(increment["incremental"], true) << increment;
   ASSERT_EQ(increment["added"].size(), 1U);
