@@ -350,6 +350,29 @@ TEST(CommandLineTest, ATagIsTakenForABranch) {
   EXPECT_EQ(last({"--branch", "master"}), files + "?branchName=master");
 }
 
+TEST(CommandLineTest, AnAnswerThatBreaksOffIsAskedAbout) {
+  std::string known = R"({"error":{"name":"InvalidArgument","message":"cannot cast 'x'"}})";
+  const ScriptedServer server([&](const SeenRequest& request) {
+    if (request.target.starts_with("/tarn/v1/failures/")) {
+      return ScriptedAnswer{.status = known.find("NotFound") != std::string::npos ? 404 : 400,
+                            .body = known};
+    }
+    return ScriptedAnswer{.raw =
+                              "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n"
+                              "X-Request-Id: 17\r\n\r\n[{}"};
+  });
+  const std::vector<std::string> command = {"--url", server.url(), "--token", "t",
+                                            "sql",   "SELECT 1",   "--json"};
+  const Outcome outcome = RunCommand(command);
+  EXPECT_EQ(outcome.exit_code, kExitOther);
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("cannot cast"));
+  EXPECT_EQ(server.lines().back(), "GET /tarn/v1/failures/17");
+  known = R"({"error":{"name":"FailureNotFound","message":"none"}})";
+  const Outcome unknown = RunCommand(command);
+  EXPECT_EQ(unknown.exit_code, kExitTransient);
+  EXPECT_THAT(unknown.err, ::testing::HasSubstr("broke the answer off"));
+}
+
 TEST(CommandLineTest, RowsAreATableForPeopleAndGoThroughForPrograms) {
   const ScriptedServer server([&](const SeenRequest& request) {
     const bool as_json = request.head.find("Accept: application/json") != std::string::npos;

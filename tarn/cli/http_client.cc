@@ -129,6 +129,7 @@ class CurlClient final : public HttpClient {
   void SetConnection(const std::string& url);
   void SetBody(const HttpCall& call);
   Status TransferFailure(CURLcode code, const HttpCall& call, const Exchange& exchange) const;
+  Status BrokenOff(const HttpCall& call, const Exchange& exchange, Status failure);
 
   const HttpClientOptions options_;
   CURL* const curl_;
@@ -199,7 +200,7 @@ Result<HttpAnswer> CurlClient::Send(const HttpCall& call) {
   exchange.answer.status = exchange.HttpStatus();
   const bool has_error_answer = exchange.answer.status >= 400 && code != CURLE_OK;
   if (code != CURLE_OK && !(has_error_answer && exchange.failure.ok() && !exchange.stalled)) {
-    return TransferFailure(code, call, exchange);
+    return BrokenOff(call, exchange, TransferFailure(code, call, exchange));
   }
   if (exchange.answer.status / 100 != 2 && exchange.answer.status != 304) {
     return StatusFromAnswer(exchange.answer.status, exchange.answer.body);
@@ -232,7 +233,7 @@ Status CurlClient::TransferFailure(CURLcode code, const HttpCall& call,
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
       if (call.only_asks && exchange.answer.status / 100 == 2) {
-        return Status::Unavailable(what + "; the server broke the answer off, its log says why");
+        return Status::Unavailable(what + "; the server broke the answer off, its log may say why");
       }
       return ChangesSomething(call.method) && !call.only_asks
                  ? Status(ErrorCode::kCommitStateUnknown, what + "; the change may have been made")
@@ -240,6 +241,29 @@ Status CurlClient::TransferFailure(CURLcode code, const HttpCall& call,
     default:
       return Status::Internal(what);
   }
+}
+
+// What the server says of an answer that it began and broke off; else `failure`.
+Status CurlClient::BrokenOff(const HttpCall& call, const Exchange& exchange, Status failure) {
+  constexpr std::string_view kFailures = "/tarn/v1/failures/";
+  if (exchange.answer.status / 100 != 2 || !exchange.failure.ok() ||
+      (ChangesSomething(call.method) && !call.only_asks) || call.target.starts_with(kFailures)) {
+    return failure;
+  }
+  for (const auto& [name, value] : exchange.answer.headers) {
+    if (name != "x-request-id") {
+      continue;
+    }
+    HttpCall ask;
+    ask.target = std::string(kFailures) + EncodeUrl(value);
+    ask.headers = {{"Accept", "application/json"}};
+    const Status told = StatusOf(Send(ask));
+    const bool known = !told.ok() && told.reason() != "FailureNotFound" &&
+                       told.reason() != "RouteNotFound" && !told.reason().empty() &&
+                       told.code() != ErrorCode::kUnauthenticated;
+    return known ? told : failure;
+  }
+  return failure;
 }
 
 ErrorCode CodeOf(int http_status, std::string_view name) {

@@ -222,6 +222,17 @@ http::Response Router::Handle(http::Request& request) {
       result.ok() ? *std::move(result)
                   : RenderError(FamilyOf(target), result.status(), context.request_id);
   response.headers.Set("X-Request-Id", context.request_id);
+  if (response.producer) {
+    response.producer = [produce = std::move(response.producer), failed = failed_,
+                         id = context.request_id,
+                         user = context.principal.user_id](http::BodySink& sink) {
+      Status status = produce(sink);
+      if (!status.ok() && status.code() != ErrorCode::kCancelled) {
+        failed->Add(id, user, status);
+      }
+      return status;
+    };
+  }
   Record(match.endpoint, context, response, started);
   return response;
 }

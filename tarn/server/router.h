@@ -16,6 +16,7 @@
 
 #include "tarn/base/status.h"
 #include "tarn/base/uuid.h"
+#include "tarn/server/failed_answers.h"
 #include "tarn/server/http/message.h"
 #include "tarn/server/http_error.h"
 #include "tarn/server/idempotency_keys.h"
@@ -90,6 +91,9 @@ class Router {
   /// "GET /api/v2/datasets/{datasetRid}" of every route, sorted.
   [[nodiscard]] std::vector<std::string> ListRoutes() const;
 
+  /// Why answers of routes were broken off.
+  [[nodiscard]] const std::shared_ptr<FailedAnswers>& failed_answers() const { return failed_; }
+
  private:
   struct Node;
   struct Match;
@@ -106,6 +110,7 @@ class Router {
 
   const RouterOptions options_;
   RouterDependencies dependencies_;
+  const std::shared_ptr<FailedAnswers> failed_ = std::make_shared<FailedAnswers>();
   std::unique_ptr<Node> root_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
 };

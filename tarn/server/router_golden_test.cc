@@ -205,7 +205,8 @@ class RouterGoldenTest : public ControlFixture {
                {"view", "orders"},
                {"name", "shop.orders"},
                {"prefix", project_.ToString()}};
-    for (const char* missing : {"task", "pipeline", "run", "id", "tag", "sqlQueryId"}) {
+    for (const char* missing :
+         {"task", "pipeline", "run", "id", "tag", "sqlQueryId", "requestId"}) {
       values_[missing] = "none";
     }
     values_["spaceRid"] = Admin("POST", "/filesystem/spaces?preview=true",

@@ -58,6 +58,15 @@ def test_a_query_ends_when_its_client_leaves(server, route, query):
     assert len(server.json("table", "list")) == 1
 
 
+def test_a_query_that_fails_after_its_first_rows_says_why(server):
+    query = ("SELECT CAST(CASE WHEN range > 3000000 THEN 'none' ELSE '1' END AS INT) AS n "
+             "FROM range(4000000)")
+    for form in ("csv", "json", "table"):
+        with pytest.raises(CommandFailed) as failure:
+            server.run("sql", query, "--format", form)
+        assert failure.value.code == 1 and "'none'" in failure.value.errors, form
+
+
 def test_a_file_with_a_name_of_other_bytes_is_a_warning(server, tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()

@@ -2,6 +2,7 @@
 // several of them make.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "tarn/access/role.h"
 #include "tarn/base/clock.h"
 #include "tarn/metastore/database.h"
+#include "tarn/server/failed_answers.h"
 #include "tarn/server/native/native_routes.h"
 #include "tarn/server/native/runs.h"
 #include "tarn/server/request_context.h"
@@ -24,6 +26,7 @@ struct NativeApi {
   explicit NativeApi(const NativeDeps& dependencies) : deps(dependencies) {}
 
   const NativeDeps deps;
+  std::shared_ptr<FailedAnswers> failed_answers;  // Those of the router.
   Runs runs;
 
   [[nodiscard]] metastore::Database& database() const { return deps.query.catalog.deps().database; }

@@ -80,6 +80,7 @@ Result<std::string> RequiredText(const json& body, const char* name) {
 
 Status AddNativeRoutes(Router& router, const NativeDeps& deps) {
   const auto api = std::make_shared<NativeApi>(deps);
+  api->failed_answers = router.failed_answers();
   std::vector<NativeRoute> all;
   for (const std::span<const NativeRoute> routes :
        {SqlRoutes(), ResourceRoutes(), TableRoutes(), TableMaintenanceRoutes(), ViewRoutes(),

@@ -73,6 +73,35 @@ TEST_F(NativeRoutesTest, SqlFailuresAreAnswers) {
   EXPECT_EQ(Sql({{"query", "SELECT * FROM shop.orders"}}).status, 404);
 }
 
+// Bytes that go nowhere.
+struct NoSink final : http::BodySink {
+  Status Write(std::string_view /*bytes*/) override { return Status::Ok(); }
+};
+
+TEST_F(NativeRoutesTest, WhyAnAnswerBrokeOffIsToldToWhoAsked) {
+  http::Request request;
+  request.method = "POST";
+  request.target = "/tarn/v1/sql";
+  request.headers.Add("Authorization", "Bearer " + admin_token_);
+  request.body = std::make_unique<http::StringBodyReader>(
+      json{{"query",
+            "SELECT CAST(CASE WHEN range > 3000000 THEN 'none' ELSE '1' END AS INT) AS n FROM "
+            "range(4000000)"}}
+          .dump());
+  http::Response response = router_.Handle(request);
+  ASSERT_TRUE(response.producer);
+  NoSink sink;
+  ASSERT_FALSE(response.producer(sink).ok());
+  const std::string target =
+      "/tarn/v1/failures/" + std::string(response.headers.Find("X-Request-Id").value_or(""));
+  const http::Response why = Call("GET", target);
+  EXPECT_EQ(why.status, 400);
+  EXPECT_THAT(why.body, HasSubstr("Could not convert"));
+  EXPECT_EQ(CallJson("GET", "/tarn/v1/failures/none")["error"]["name"], "FailureNotFound");
+  BecomeUser("eve");
+  EXPECT_EQ(Call("GET", target).status, 404);
+}
+
 TEST_F(NativeRoutesTest, TablesViewsAndFoldersAreDropped) {
   const auto change = [&](const std::string& sql) {
     return Call("POST", "/tarn/v1/sql:change", json{{"query", sql}}.dump()).status;

@@ -71,14 +71,35 @@ Result<http::Response> RunQuery(NativeApi& api, RequestContext& context) {
 
 Result<http::Response> ChangeRows(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const query::QueryRequest request, ReadRequest(context));
-  TARN_ASSIGN_OR_RETURN(const query::ChangeResult result,
-                        query::RunStoppableChange(request, context.principal, api.deps.query,
-                                                  context.http.stop));
+  TARN_ASSIGN_OR_RETURN(
+      const query::ChangeResult result,
+      query::RunStoppableChange(request, context.principal, api.deps.query, context.http.stop));
   return JsonResponse({{"changedRows", result.changed_rows},
                        {"snapshotId", result.snapshot_id ? json(*result.snapshot_id) : json()}});
 }
 
+// An answer that breaks off cannot say why: its client asks here.
+Result<http::Response> GetFailure(NativeApi& api, RequestContext& context) {
+  const std::string& request = context.Path("requestId");
+  const std::optional<Status> failure =
+      api.failed_answers->Find(request, context.principal.user_id);
+  if (!failure) {
+    return Status::NotFound(
+               fmt::format(
+                   "this server knows of no answer to request {} of yours that it broke off",
+                   request))
+        .WithReason("FailureNotFound");
+  }
+  return *failure;
+}
+
 constexpr NativeRoute kRoutes[] = {
+    {.method = "GET",
+     .pattern = "/failures/{requestId}",
+     .scope = access::Scope::kSqlQueriesExecute,
+     .handler = &GetFailure,
+     .summary = "Why an answer was broken off after its first bytes, by its X-Request-Id: answers "
+                "as the failure itself would have been."},
     {.method = "POST",
      .pattern = "/sql:change",
      .scope = access::Scope::kIcebergWrite,
