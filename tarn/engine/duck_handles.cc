@@ -56,6 +56,12 @@ constexpr std::array<std::string_view, 14> kBrokenFileWords = {
     "Invalid string encoding found in Parquet",
 };
 
+// The engine advises settings of its own, which nobody can change here.
+constexpr std::string_view kMemoryAdvice =
+    "; read fewer rows or columns, sort or group less at a time, or raise engine_memory in "
+    "tarn.toml "
+    "(TARN_ENGINE_MEMORY)";
+
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
@@ -83,6 +89,14 @@ Status FromDuckText(std::string_view text) {
     }
     if (kind.prefix == "Invalid Input Error" && Contains(text, "configuration has been locked")) {
       return Status::PermissionDenied(std::string(shown));
+    }
+    if (kind.code == ErrorCode::kResourceExhausted) {
+      // One line: what was asked for and how much is in use. Advice follows it.
+      shown = shown.substr(0, shown.find('\n'));
+      while (shown.ends_with('.') || shown.ends_with(' ')) {
+        shown.remove_suffix(1);
+      }
+      return {kind.code, std::string(shown) + std::string(kMemoryAdvice)};
     }
     return {kind.code, std::string(shown)};
   }

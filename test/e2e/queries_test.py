@@ -33,7 +33,8 @@ def test_values_that_are_too_large_fail_and_the_server_stays(tmp_path):
                       "SELECT repeat('x', 2000000) FROM range(1000)"):
             with pytest.raises(CommandFailed) as failure:
                 server.run("sql", query, "--format", "csv")
-            assert failure.value.code == 5 and "memory" in failure.value.errors.lower()
+            assert failure.value.code == 5 and "engine_memory" in failure.value.errors
+            assert "SET " not in failure.value.errors
             assert server.process.poll() is None
         assert server.sql("SELECT 1 AS one") == [{"one": 1}]
 
