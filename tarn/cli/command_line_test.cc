@@ -324,6 +324,125 @@ TEST(CommandLineTest, APlanThatIsRefusedIsAConflict) {
   EXPECT_THAT(outcome.err, ::testing::HasSubstr("1 of the changes would be refused"));
 }
 
+TEST(CommandLineTest, WhatADoctorFindsIsAFailure) {
+  std::string severity = "note";
+  const ScriptedServer server([&](const SeenRequest&) {
+    return ScriptedAnswer{.body = R"({"data":[{"severity":")" + severity +
+                                  R"(","finding":"f","advice":"a"}]})"};
+  });
+  const std::vector<std::string> command = {"--url", server.url(), "--token", "t",
+                                            "table", "doctor",     "p.t"};
+  EXPECT_EQ(RunCommand(command).exit_code, kExitOk);
+  severity = "warning";
+  const Outcome outcome = RunCommand(command);
+  EXPECT_EQ(outcome.exit_code, kExitOther);
+  EXPECT_THAT(outcome.out, ::testing::HasSubstr("warning"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("p.t: 0 errors, 1 warnings"));
+  severity = "error";
+  EXPECT_EQ(RunCommand(command).exit_code, kExitOther);
+}
+
+TEST(CommandLineTest, AnApplyThatIsRefusedTellsThePlan) {
+  const TemporaryDirectory folder;
+  const std::string file = (folder.path() / "p.yaml").string();
+  std::ofstream(file) << "pipeline: p\n";
+  const ScriptedServer server([&](const SeenRequest& request) {
+    return request.target.ends_with(":plan")
+               ? ScriptedAnswer{.body =
+                                    R"({"data":[{"object":"p.a","effect":"fine","refused":false},)"
+                                    R"({"object":"p.b","effect":"taken","refused":true},)"
+                                    R"({"object":"p.c","effect":"taken too","refused":true}]})"}
+               : ScriptedAnswer{.status = 409,
+                                .body = R"({"error":{"name":"AlreadyExists","message":"b"}})"};
+  });
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"pipeline", "apply", file}, {"run", file}}) {
+    std::vector<std::string> full = {"--url", server.url(), "--token", "t"};
+    full.insert(full.end(), command.begin(), command.end());
+    const Outcome outcome = RunCommand(full);
+    EXPECT_EQ(outcome.exit_code, kExitConflict);
+    EXPECT_THAT(outcome.err, ::testing::HasSubstr("tarn: p.b: taken\ntarn: p.c: taken too\n"));
+    EXPECT_THAT(outcome.err, ::testing::Not(::testing::HasSubstr("fine")));
+    full.emplace_back("--json");
+    EXPECT_EQ(json::parse(RunCommand(full).err)["error"]["parameters"]["refused"].size(), 2U);
+  }
+}
+
+TEST(CommandLineTest, AFolderIsNoPipelineFile) {
+  const TemporaryDirectory folder;
+  std::ofstream(folder.path() / "p.yaml") << "pipeline: p\n";
+  const Outcome outcome =
+      RunCommand({"--url", "http://127.0.0.1:1", "run", folder.path().string()});
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("is a folder"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("p.yaml"));
+}
+
+TEST(CommandLineTest, ABranchThatIsHeldIsWaitedForAndItsHolderNamed) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() / "f") << "abc";
+  int refusals = 2;
+  const ScriptedServer server([&](const SeenRequest& request) {
+    const auto contains = [&](std::string_view text) {
+      return request.target.find(text) != std::string::npos;
+    };
+    if (contains("/transactions?") || request.target.ends_with("/transactions")) {
+      return refusals-- > 0
+                 ? ScriptedAnswer{.status = 409,
+                                  .body = R"({"errorName":"OpenTransactionAlreadyExists",)"
+                                          R"("parameters":{"branchName":"master"}})"}
+                 : ScriptedAnswer{.body = R"({"rid":"ri.t"})"};
+    }
+    if (contains("/history")) {
+      return ScriptedAnswer{.body = R"({"data":[{"rid":"ri.held","status":"OPEN",)"
+                                    R"("createdBy":"u1","createdTime":"today"}]})"};
+    }
+    return ScriptedAnswer{.body = contains("/users/")      ? R"({"username":"alice"})"
+                                  : contains("/branches/") ? R"({"transactionRid":"ri.held"})"
+                                                           : R"({"rid":"ri.d","path":"f"})"};
+  });
+  const std::vector<std::string> put = {"--url", server.url(), "dataset",
+                                        "put",   "p/d",        (directory.path() / "f").string()};
+  EXPECT_EQ(RunCommand(put).exit_code, kExitOk);
+  refusals = 1000;
+  std::vector<std::string> impatient = put;
+  impatient.insert(impatient.end(), {"--wait", "0"});
+  const Outcome outcome = RunCommand(impatient);
+  EXPECT_EQ(outcome.exit_code, kExitConflict);
+  EXPECT_THAT(outcome.err,
+              ::testing::HasSubstr("branch master of p/d is held by transaction ri.held of alice, "
+                                   "open since today"));
+}
+
+TEST(CommandLineTest, NamesThatTheDiskDoesNotTakeKeepNoOtherFileBack) {
+  const TemporaryDirectory directory;
+  const std::string longest(255, 'x');
+  const std::string longer(256, 'y');
+  const ScriptedServer server([&](const SeenRequest& request) {
+    const auto contains = [&](std::string_view text) {
+      return request.target.find(text) != std::string::npos;
+    };
+    return ScriptedAnswer{.body = contains("/resources?") ? R"({"rid":"ri.d"})"
+                                  : contains("/content")
+                                      ? "bytes"
+                                      : R"({"data":[{"path":")" + longer +
+                                            R"("},{"path":"a"},{"path":"a/b"},{"path":"../c"},)"
+                                            R"({"path":")" +
+                                            longest + R"("}]})"};
+  });
+  const std::string to = (directory.path() / "to").string();
+  const Outcome outcome =
+      RunCommand({"--url", server.url(), "dataset", "get", "p/d", "--to", to, "--json"});
+  EXPECT_EQ(outcome.exit_code, kExitOther);
+  EXPECT_EQ(json::parse(outcome.out).size(), 2U);
+  EXPECT_TRUE(std::filesystem::exists(to + "/a"));
+  EXPECT_TRUE(std::filesystem::exists(to + "/" + longest));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr(longer));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("a/b"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("../c"));
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("3 of 5 files"));
+}
+
 TEST(CommandLineTest, ATagIsTakenForABranch) {
   const ScriptedServer server([&](const SeenRequest& request) {
     const auto contains = [&](std::string_view text) {

@@ -1,6 +1,8 @@
 #include "tarn/cli/commands.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -118,6 +120,30 @@ Status ShowSql(CommandContext& context, const json& request) {
   return StatusOf(ShowRows(context, std::move(call)));
 }
 
+namespace {
+
+// ": name one of its files, such as …".
+std::string FilesToName(const std::string& folder) {
+  constexpr size_t kNamedMax = 3;
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string suffix = entry.path().extension().string();
+    if (suffix == ".yaml" || suffix == ".yml") {
+      names.push_back(entry.path().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.resize(std::min(names.size(), kNamedMax));
+  std::string text = ", a single file is needed";
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? ", such as " : ", ") + names[i];
+  }
+  return text;
+}
+
+}  // namespace
+
 Result<std::string> ReadLocalFile(const std::string& path) {
   constexpr size_t kSizeBytesMax = 64 << 20;
   std::string text;
@@ -128,6 +154,10 @@ Result<std::string> ReadLocalFile(const std::string& path) {
       text.append(piece, 0, count);
     }
   } else {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+      return UsageError("read " + path + ": it is a folder" + FilesToName(path));
+    }
     std::ifstream file(path, std::ios::binary);
     if (!file) {
       return UsageError("read " + path + ": no such file, or it cannot be read");

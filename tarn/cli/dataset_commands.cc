@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -27,15 +32,60 @@ Status Create(CommandContext& context, const DatasetOptions& options) {
                      {});
 }
 
+constexpr std::chrono::milliseconds kTurnWaitFirst{50};
+constexpr std::chrono::milliseconds kTurnWaitMax{1000};
+
+// "transaction ri.… of alice, open since …", as far as the server tells.
+std::string HolderOf(CommandContext& context, const std::string& rid,
+                     const DatasetOptions& options) {
+  const std::string branch = options.branch.empty() ? "master" : options.branch;
+  const Result<HttpClient*> client = context.Client();
+  const Result<json> head =
+      client.ok() ? (*client)->GetJson(DatasetTarget(rid) + "/branches/" + EncodeUrl(branch))
+                  : client.status();
+  const std::string open = head.ok() ? head->value("transactionRid", "") : "";
+  const Result<json> history =
+      open.empty() ? Result<json>(json::object())
+                   : (*client)->GetJson(NativeDatasetTarget(rid) + "/history?pageSize=50");
+  std::string text = open.empty() ? "a transaction" : "transaction " + open;
+  for (const json& one : history.ok() ? history->value("data", json::array()) : json::array()) {
+    if (one.value("rid", "") == open && one.value("status", "") == "OPEN") {
+      const std::string user = one.value("createdBy", "");
+      const Result<json> known = (*client)->GetJson("/api/v2/admin/users/" + EncodeUrl(user));
+      text += " of " + (known.ok() ? known->value("username", user) : user) + ", open since " +
+              one.value("createdTime", "");
+    }
+  }
+  return text;
+}
+
+// A branch has one open transaction at a time: another command's ends soon, one that was left open
+// does not.
 Result<std::string> StartTransaction(CommandContext& context, const std::string& rid,
                                      const DatasetOptions& options, const std::string& type) {
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
-  TARN_ASSIGN_OR_RETURN(
-      const json started,
-      client->Json(
-          "POST", WithQuery(DatasetTarget(rid) + "/transactions", {{"branchName", options.branch}}),
-          {{"transactionType", type}}));
-  return started.value("rid", "");
+  const std::string target =
+      WithQuery(DatasetTarget(rid) + "/transactions", {{"branchName", options.branch}});
+  const auto give_up =
+      std::chrono::steady_clock::now() + std::chrono::seconds(options.wait_seconds);
+  for (std::chrono::milliseconds wait = kTurnWaitFirst;; wait = std::min(wait * 2, kTurnWaitMax)) {
+    const Result<json> started = client->Json("POST", target, {{"transactionType", type}});
+    if (started.ok()) {
+      return started->value("rid", "");
+    }
+    if (started.status().reason() != "OpenTransactionAlreadyExists") {
+      return started.status();
+    }
+    if (std::chrono::steady_clock::now() + wait > give_up) {
+      return Status(started.status().code(),
+                    "branch " + (options.branch.empty() ? "master" : options.branch) + " of " +
+                        options.dataset + " is held by " + HolderOf(context, rid, options) +
+                        ": wait longer with --wait SECONDS, or end it with tarn dataset "
+                        "transaction commit or abort")
+          .WithReason(started.status().reason(), started.status().details());
+    }
+    std::this_thread::sleep_for(wait);
+  }
 }
 
 Result<json> CloseTransaction(CommandContext& context, const std::string& rid,
@@ -116,19 +166,34 @@ Status Get(CommandContext& context, const DatasetOptions& options) {
       paths.push_back(file.value("path", ""));
     }
   }
-  json written = json::array();
-  for (const std::string& path : paths) {
-    std::string local = "-";
-    if (options.to != "-") {
-      TARN_ASSIGN_OR_RETURN(local, PlanDownload(options.to, path));
-    }
-    TARN_ASSIGN_OR_RETURN(const uint64_t size_bytes, DownloadOne(context, rid, path, view, local));
-    written.push_back({{"path", path}, {"to", local}, {"sizeBytes", std::to_string(size_bytes)}});
-  }
   if (options.to == "-") {
-    return Status::Ok();
+    return StatusOf(DownloadOne(context, rid, paths.front(), view, "-"));
   }
-  return context.Out().Show(written, TableOf(written, {"path", "sizeBytes", "to"}));
+  json written = json::array();
+  std::vector<std::string> refused;
+  for (const std::string& path : paths) {
+    const Result<std::string> local = PlanDownload(options.to, path);
+    const Result<uint64_t> size_bytes =
+        local.ok() ? DownloadOne(context, rid, path, view, *local) : local.status();
+    if (size_bytes.status().reason() == kNameRefused) {
+      // Another name may do: the other files come all the same.
+      std::fputs(("tarn: " + EscapeForTerminal(size_bytes.status().message()) + "\n").c_str(),
+                 stderr);
+      refused.push_back(path);
+      continue;
+    }
+    TARN_RETURN_IF_ERROR(size_bytes);
+    written.push_back({{"path", path}, {"to", *local}, {"sizeBytes", std::to_string(*size_bytes)}});
+  }
+  TARN_RETURN_IF_ERROR(context.Out().Show(written, TableOf(written, {"path", "sizeBytes", "to"})));
+  return refused.empty()
+             ? Status::Ok()
+             : Status::FailedPrecondition(
+                   "get: " + std::to_string(refused.size()) + " of " +
+                   std::to_string(paths.size()) +
+                   " files have names that the local file system does not take, the first is \"" +
+                   refused.front() + "\": write them with --to - and a name of your own")
+                   .WithReason(std::string(kNameRefused), json{{"paths", refused}}.dump());
 }
 
 Status List(CommandContext& context, const DatasetOptions& options) {
@@ -216,6 +281,13 @@ void AddTransactionCommands(CLI::App& dataset, CommandContext& context,
   show->add_option("transaction", options->transaction, "RID")->required();
 }
 
+void AddWait(CLI::App& command, const std::shared_ptr<DatasetOptions>& options) {
+  command
+      .add_option("--wait", options->wait_seconds,
+                  "seconds to wait for the end of another transaction on the branch, default 10")
+      ->check(CLI::Range(0, 86'400));
+}
+
 void AddFileCommands(CLI::App& dataset, CommandContext& context,
                      const std::shared_ptr<DatasetOptions>& options) {
   CLI::App* const put =
@@ -226,6 +298,7 @@ void AddFileCommands(CLI::App& dataset, CommandContext& context,
   put->add_option("--transaction", options->transaction, "into this open one, without commit");
   put->add_option("--prefix", options->prefix, "goes before every name, e.g. raw/");
   put->add_option("--as", options->as, "name of the one file in the dataset");
+  AddWait(*put, options);
   CLI::App* const get =
       AddDatasetCommand(dataset, context, "get", "download files of a view", options, Get);
   get->add_option("paths", options->paths, "files; all when none is named");
@@ -241,6 +314,7 @@ void AddFileCommands(CLI::App& dataset, CommandContext& context,
       dataset, context, "rm", "take files out of the view (bytes stay)", options, Remove);
   remove->add_option("paths", options->paths, "exact paths")->required();
   remove->add_option("--branch", options->branch, "branch, default master");
+  AddWait(*remove, options);
 }
 
 }  // namespace

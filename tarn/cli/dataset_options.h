@@ -35,6 +35,7 @@ struct DatasetOptions {
   bool dry_run = false;
   bool graph = false;
   bool off = false;
+  int wait_seconds = 10;
   int64_t limit = 100;
   int64_t row_limit = 0;  // 0 = all.
 };

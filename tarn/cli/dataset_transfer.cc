@@ -1,5 +1,7 @@
 #include "tarn/cli/dataset_transfer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -28,8 +30,23 @@ struct CloseFile {
 };
 using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
 
-Status LocalFailure(const std::string& what, const std::string& path) {
-  return Status(ErrorCode::kUnavailable, what + " " + path + ": " + std::strerror(errno));
+Status LocalFailure(const std::string& what, const std::string& path, int error = errno) {
+  return Status(ErrorCode::kUnavailable, what + " " + path + ": " + std::strerror(error));
+}
+
+// A failure of this name alone: others may go well.
+bool IsFailureOfName(int error) {
+  for (const int of_name : {ENAMETOOLONG, ENOTDIR, EISDIR, EEXIST, EINVAL, EILSEQ, ELOOP}) {
+    if (error == of_name) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Status CreateFailure(const std::string& path, int error) {
+  const Status failure = LocalFailure("create", path, error);
+  return IsFailureOfName(error) ? failure.WithReason(std::string(kNameRefused)) : failure;
 }
 
 Status WalkFolder(const std::string& folder, const std::string& prefix,
@@ -87,7 +104,8 @@ Result<std::string> PlanDownload(const std::string& folder, std::string_view log
   }
   if (!safe) {
     return Status::InvalidArgument("download \"" + EscapeForTerminal(logical) +
-                                   "\": not a name below a folder");
+                                   "\": not a name below a folder")
+        .WithReason(std::string(kNameRefused));
   }
   return folder + "/" + std::string(logical);
 }
@@ -131,14 +149,25 @@ Result<uint64_t> DownloadOne(CommandContext& context, const std::string& dataset
                              std::string_view logical, const std::string& view_query,
                              const std::string& local) {
   const bool to_stdout = local == "-";
-  const std::string part = local + ".tarn-part";
+  // Its own name would be too long with a suffix when it is as long as names may be.
+  const std::string part = std::filesystem::path(local)
+                               .replace_filename(".tarn-part-" + std::to_string(getpid()))
+                               .string();
   std::error_code error;
   if (!to_stdout) {
     std::filesystem::create_directories(std::filesystem::path(local).parent_path(), error);
+    if (error) {
+      return CreateFailure(local, error.value());
+    }
+    // Before the bytes come: they go to another name first.
+    const std::filesystem::file_status there = std::filesystem::symlink_status(local, error);
+    if (std::filesystem::is_directory(there) || (error && error.value() != ENOENT)) {
+      return CreateFailure(local, error ? error.value() : EISDIR);
+    }
   }
   FilePointer output(to_stdout ? stdout : std::fopen(part.c_str(), "wb"));
   if (output == nullptr) {
-    return LocalFailure("create", part);
+    return CreateFailure(part, errno);
   }
   uint64_t size_bytes = 0;
   HttpCall call;
@@ -162,8 +191,9 @@ Result<uint64_t> DownloadOne(CommandContext& context, const std::string& dataset
   if (!to_stdout) {
     if (status.ok()) {
       std::filesystem::rename(part, local, error);
-      status = error ? Status::Unavailable("rename to " + local + ": " + error.message()) : status;
-    } else {
+      status = error ? CreateFailure(local, error.value()) : status;
+    }
+    if (!status.ok()) {
       std::filesystem::remove(part, error);
     }
   }

@@ -22,8 +22,11 @@ struct LocalFile {
 Result<std::vector<LocalFile>> PlanUploads(const std::vector<std::string>& locals,
                                            const std::string& prefix);
 
-/// Where a logical path lands below `folder`. Errors: kInvalidArgument on a path that would leave
-/// it (absolute, "..") or that the file system cannot name (NUL).
+/// Reason of a failure that is the name's: the file cannot be written under it, others may be.
+inline constexpr std::string_view kNameRefused = "NameRefused";
+
+/// Where a logical path lands below `folder`. Errors: kInvalidArgument, reason kNameRefused, on a
+/// path that would leave it (absolute, "..") or that the file system cannot name (NUL).
 Result<std::string> PlanDownload(const std::string& folder, std::string_view logical);
 
 /// Streams one file into an open transaction; returns the File of the answer.
@@ -31,7 +34,8 @@ Result<nlohmann::json> UploadOne(CommandContext& context, const std::string& dat
                                  const std::string& transaction_rid, const LocalFile& file);
 
 /// Streams one file of a view to `local` ("-" = standard output); it appears whole or not at all.
-/// `view_query` selects the view ("?branchName=…"). Returns its size.
+/// `view_query` selects the view ("?branchName=…"). Returns its size. Errors: with the reason
+/// kNameRefused when the file system does not take the name.
 Result<uint64_t> DownloadOne(CommandContext& context, const std::string& dataset_rid,
                              std::string_view logical, const std::string& view_query,
                              const std::string& local);

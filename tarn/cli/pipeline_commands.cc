@@ -132,8 +132,7 @@ void AddPipelineCommands(CLI::App& app, CommandContext& context) {
           options, Plan),
       Add(*pipeline, context, "apply", "make the server's pipeline as in the file", options,
           [](CommandContext& c, const PipelineOptions& o) {
-            TARN_ASSIGN_OR_RETURN(const json document,
-                                  SendPipelineFile(c, "/tarn/v1/pipelines", o.file));
+            TARN_ASSIGN_OR_RETURN(const json document, ApplyPipelineFile(c, o.file));
             return ShowWithTasks(c, document);
           })};
   for (CLI::App* const sub : with_file) {

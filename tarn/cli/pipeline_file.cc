@@ -1,5 +1,6 @@
 #include "tarn/cli/pipeline_file.h"
 
+#include <cstdio>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -51,6 +52,40 @@ Result<json> SendPipelineFile(CommandContext& context, const std::string& target
     return Status::Internal(path + ": the server's answer is no JSON");
   }
   return document;
+}
+
+Result<json> ApplyPipelineFile(CommandContext& context, const std::string& path) {
+  Result<json> applied = SendPipelineFile(context, "/tarn/v1/pipelines", path);
+  const ErrorCode code = applied.status().code();
+  if (path == "-" || (code != ErrorCode::kConflict && code != ErrorCode::kAlreadyExists &&
+                      code != ErrorCode::kFailedPrecondition)) {
+    return applied;
+  }
+  // The failure is that of the first object; the plan knows all.
+  const Result<json> plan = SendPipelineFile(context, "/tarn/v1/pipelines:plan", path);
+  json refused = json::array();
+  for (const json& change : plan.ok() ? plan->value("data", json::array()) : json::array()) {
+    if (!change.value("refused", false)) {
+      continue;
+    }
+    if (!context.json) {
+      std::fputs(
+          ("tarn: " +
+           EscapeForTerminal(change.value("object", "") + ": " + change.value("effect", "")) + "\n")
+              .c_str(),
+          stderr);
+    }
+    refused.push_back(change);
+  }
+  if (refused.empty()) {
+    return applied;
+  }
+  json details = json::parse(applied.status().details(), nullptr, false);
+  details = details.is_object() ? details : json::object();
+  details["refused"] = std::move(refused);
+  return Status(code, applied.status().message())
+      .WithReason(applied.status().reason(),
+                  details.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 std::string FormatTasks(const json& tasks) {

@@ -21,6 +21,10 @@ Result<HttpCall> MakePipelineCall(const std::string& target, const std::string& 
 Result<nlohmann::json> SendPipelineFile(CommandContext& context, const std::string& target,
                                         const std::string& path);
 
+/// Applies a pipeline file. When it is refused, everything that stands in its way goes to standard
+/// error, a line for each object, and into the details of the failure as "refused".
+Result<nlohmann::json> ApplyPipelineFile(CommandContext& context, const std::string& path);
+
 /// A table of tasks for people, and below it what they should look at: warnings and last errors.
 std::string FormatTasks(const nlohmann::json& tasks);
 

@@ -130,8 +130,7 @@ Status Follow(CommandContext& context, const std::string& run_id) {
 }
 
 Status RunFile(CommandContext& context, const RunOptions& options) {
-  TARN_ASSIGN_OR_RETURN(const json pipeline,
-                        SendPipelineFile(context, "/tarn/v1/pipelines", options.file));
+  TARN_ASSIGN_OR_RETURN(const json pipeline, ApplyPipelineFile(context, options.file));
   TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
   const std::string name = pipeline.is_object() ? pipeline.value("name", "") : "";
   if (name.empty()) {

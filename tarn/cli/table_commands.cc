@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/commands.h"
@@ -42,6 +43,25 @@ struct TablePart {
   std::vector<std::string> columns;
 };
 
+// What is wrong, or slow, is a failure for scripts; notes are none.
+Status Diagnose(CommandContext& context, const TableOptions& options) {
+  TARN_ASSIGN_OR_RETURN(HttpClient * client, context.Client());
+  TARN_ASSIGN_OR_RETURN(const json document, client->GetJson(TableTarget(options, "/doctor")));
+  TARN_RETURN_IF_ERROR(ShowDocument(context, document, {"severity", "finding", "advice"}));
+  size_t errors = 0;
+  size_t warnings = 0;
+  for (const json& finding : document.value("data", json::array())) {
+    const std::string severity = finding.value("severity", "");
+    errors += severity == "error" ? 1 : 0;
+    warnings += severity == "warning" ? 1 : 0;
+  }
+  return errors + warnings == 0
+             ? Status::Ok()
+             : Status::FailedPrecondition(
+                   fmt::format("{}: {} errors, {} warnings", options.name, errors, warnings))
+                   .WithReason("TableHasFindings");
+}
+
 void AddTableReaders(CLI::App& table, CommandContext& context,
                      const std::shared_ptr<TableOptions>& options) {
   const TablePart parts[] = {
@@ -54,11 +74,7 @@ void AddTableReaders(CLI::App& table, CommandContext& context,
        "data and delete files of the current snapshot",
        "/files",
        {"path", "content", "rowCount", "sizeBytes"}},
-      {"history", "moves of the branches", "/history", {"time", "ref", "snapshotId"}},
-      {"doctor",
-       "what is wrong or slow, and what to do",
-       "/doctor",
-       {"severity", "finding", "advice"}}};
+      {"history", "moves of the branches", "/history", {"time", "ref", "snapshotId"}}};
   for (const TablePart& part : parts) {
     CLI::App* const sub = table.add_subcommand(part.name, part.help);
     sub->add_option("name", options->name, "PROJECT.TABLE")->required();
@@ -110,6 +126,12 @@ void AddTableCommands(CLI::App& app, CommandContext& context) {
     };
   });
   AddTableReaders(*table, context, options);
+  CLI::App* const doctor = table->add_subcommand(
+      "doctor", "what is wrong or slow, and what to do; exit code 1 when there is something");
+  doctor->add_option("name", options->name, "PROJECT.TABLE")->required();
+  doctor->callback([&context, options] {
+    context.action = [&context, options] { return Diagnose(context, *options); };
+  });
   AddTableMaintenance(*table, context, options);
   CLI::App* const drop =
       table->add_subcommand("drop", "take a table of no pipeline out of the catalog (files stay)");

@@ -1,11 +1,12 @@
 """Branches, merges, tags, increments and retention of datasets on the command line."""
 
 import json
+import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
-from server import CommandFailed
+from server import CommandFailed, binary
 
 
 def run(server, *arguments):
@@ -82,6 +83,24 @@ def test_rows_are_written_alike_with_and_without_a_point(server, tmp_path):
     for command in commands:
         plain = server.bytes(*command)
         assert plain and plain == server.bytes(*command, "--at", snapshot), command
+
+
+def test_uploads_to_one_branch_take_turns(server, tmp_path):
+    server.run("dataset", "create", "default/d")
+    (tmp_path / "f").write_text("x")
+    puts = [subprocess.Popen(
+        [binary(), "dataset", "put", "default/d", str(tmp_path / "f"), "--as", f"f{i}",
+         "--url", server.url, "--home", str(server.home)], stdout=subprocess.DEVNULL)
+            for i in range(8)]
+    assert [one.wait(timeout=60) for one in puts] == [0] * 8
+    assert len(run(server, "ls", "default/d")) == 8
+    held = run(server, "transaction", "start", "default/d")["rid"]
+    with pytest.raises(CommandFailed) as waiting:
+        server.run("dataset", "put", "default/d", str(tmp_path / "f"), "--wait", "1")
+    assert waiting.value.code == 4
+    assert f"is held by transaction {held} of admin, open since" in waiting.value.errors
+    run(server, "transaction", "abort", "default/d", held)
+    server.run("dataset", "put", "default/d", str(tmp_path / "f"), "--wait", "1")
 
 
 def test_folders_and_tables_are_made_and_dropped(server):
