@@ -533,16 +533,21 @@ class Parser {
 
   Result<ChangeStatement> ParseCreate() {
     CreateTableStatement statement;
-    if (Is(now(), "OR")) {
-      return Status::InvalidArgument("CREATE OR REPLACE is not known here: drop the table first");
+    if (Take("OR")) {
+      TARN_RETURN_IF_ERROR(Need("REPLACE"));
+      statement.or_replace = true;
     }
-    if (Take("SCHEMA")) {
+    if (!statement.or_replace && Take("SCHEMA")) {
       return ParseCreateSchema();
     }
     if (!Take("TABLE")) {
-      return Expected("TABLE or SCHEMA");
+      return Expected(statement.or_replace ? "TABLE" : "TABLE or SCHEMA");
     }
     TARN_ASSIGN_OR_RETURN(statement.if_not_exists, TakeIfNotExists());
+    if (statement.or_replace && statement.if_not_exists) {
+      return Status::InvalidArgument(
+          "CREATE TABLE: OR REPLACE and IF NOT EXISTS are for the same case: leave one out");
+    }
     TARN_ASSIGN_OR_RETURN(statement.table, TakeTable());
     if (Is(now(), "(")) {
       return Status::InvalidArgument(

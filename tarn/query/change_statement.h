@@ -65,7 +65,8 @@ struct MergeStatement {
   std::vector<MergeClause> clauses{};  // The first that fits a row is what happens to it.
 };
 
-/// CREATE TABLE [IF NOT EXISTS] name [PARTITIONED BY (…)] [TBLPROPERTIES (…)] AS SELECT …
+/// CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [PARTITIONED BY (…)] [TBLPROPERTIES (…)] AS
+/// SELECT …
 struct CreateTableStatement {
   struct PartitionTerm {
     std::string transform = "identity";  // As the table format writes it: bucket[16], day.
@@ -73,6 +74,7 @@ struct CreateTableStatement {
   };
   std::vector<std::string> table;
   bool if_not_exists = false;
+  bool or_replace = false;  // One that is there becomes this one, with its history.
   std::vector<PartitionTerm> partitioning{};
   std::map<std::string, std::string> properties{};
   std::string select{};
@@ -101,7 +103,7 @@ using ChangeStatement =
 bool IsChange(std::string_view sql);
 
 /// Errors: kInvalidArgument saying what is missing or not known, also for RETURNING, USING, FROM,
-/// ON CONFLICT, OR REPLACE, struct members and several statements.
+/// ON CONFLICT, struct members and several statements.
 Result<ChangeStatement> ParseChange(std::string_view sql);
 
 }  // namespace tarn::query

@@ -14,6 +14,7 @@
 #include "tarn/iceberg/metadata_builder.h"
 #include "tarn/iceberg/schema_arrow.h"
 #include "tarn/iceberg/snapshot_update.h"
+#include "tarn/iceberg/update/table_replacement.h"
 #include "tarn/lakehouse/scan/table_rows.h"
 #include "tarn/lakehouse/table_writer.h"
 #include "tarn/query/resource_name.h"
@@ -27,6 +28,8 @@ namespace {
 using iceberg::DataFile;
 using iceberg::TableMetadata;
 using metastore::SqlTransaction;
+
+constexpr int kTriesMax = 3;  // Of OR REPLACE while others change the table.
 
 // A table that is being made.
 class TableFromSelect {
@@ -46,6 +49,10 @@ class TableFromSelect {
     }));
     if (exists) {
       return ChangeResult{};
+    }
+    if (!replaced_.empty()) {
+      TARN_ASSIGN_OR_RETURN(base_, deps_.catalog.LoadTable(replaced_));
+      TARN_RETURN_IF_ERROR(CheckReplaceable());
     }
     QueryRequest select = request_;
     select.sql = statement_.select;
@@ -89,8 +96,16 @@ class TableFromSelect {
     place_ = {.folder = name.folder, .name = name.name, .by = principal_.user_id};
     TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> clash,
                           catalog::FindClash(sql, place_.folder, place_.name));
-    if (clash && statement_.if_not_exists && clash->type == tree::NodeType::kTable) {
+    const bool table = clash && clash->type == tree::NodeType::kTable;
+    if (table && statement_.if_not_exists) {
       return true;
+    }
+    replaced_ = table && statement_.or_replace && clash->name == place_.name ? clash->rid : Rid();
+    if (!replaced_.empty()) {
+      TARN_RETURN_IF_ERROR(
+          tree::Require(sql, deps_.authorizer, principal_, replaced_,
+                        {.role = access::Role::kEditor, .scope = access::Scope::kIcebergWrite}));
+      return false;
     }
     return clash ? Status::AlreadyExists(
                        fmt::format("cannot create table {}: the folder has the {} {}", Name(),
@@ -98,7 +113,22 @@ class TableFromSelect {
                  : Result<bool>(false);
   }
 
-  Result<TableMetadata> Define(const arrow::Schema& columns) const {
+  [[nodiscard]] Status CheckReplaceable() const {
+    if (base_->object.writers != catalog::Writers::kAnyone) {
+      return Status::PermissionDenied(
+          fmt::format("table {} is written by its pipeline only", Name()));
+    }
+    if (base_->metadata->format_version < 2) {
+      return Status::Unimplemented(
+          fmt::format("table {} is of format version 1, which is read only here: upgrade it to "
+                      "version 2 first",
+                      Name()));
+    }
+    return Status::Ok();
+  }
+
+  // The table without its rows, and how to come to it from the one that it replaces.
+  Result<TableMetadata> Define(const arrow::Schema& columns) {
     std::set<std::string> names;
     for (const std::shared_ptr<arrow::Field>& column : columns.fields()) {
       if (!names.insert(engine::LowerCase(column->name())).second) {
@@ -112,13 +142,23 @@ class TableFromSelect {
     TARN_ASSIGN_OR_RETURN(definition.schema, iceberg::FromArrowSchema(columns));
     TARN_ASSIGN_OR_RETURN(definition.spec, Partitioning(definition.schema));
     definition.properties = statement_.properties;
-    TARN_ASSIGN_OR_RETURN(TableMetadata metadata,
-                          iceberg::MakeTableMetadata(definition, ToMillis(catalog().clock.Now())));
-    for (const std::string& path : catalog::NewWritePaths(nullptr, metadata)) {
+    const int64_t now_ms = ToMillis(catalog().clock.Now());
+    TableMetadata metadata;
+    if (base_) {
+      definition.location.clear();
+      TARN_ASSIGN_OR_RETURN(replacement_, iceberg::PlanReplacement(*base_->metadata, definition));
+      TARN_ASSIGN_OR_RETURN(iceberg::UpdateResult result,
+                            iceberg::ApplyUpdates(base_->metadata.get(), replacement_, now_ms));
+      metadata = std::move(result.metadata);
+    } else {
+      TARN_ASSIGN_OR_RETURN(metadata, iceberg::MakeTableMetadata(definition, now_ms));
+    }
+    const TableMetadata* before = base_ ? base_->metadata.get() : nullptr;
+    for (const std::string& path : catalog::NewWritePaths(before, metadata)) {
       TARN_RETURN_IF_ERROR(catalog().database.Read([&](SqlTransaction& sql) {
         return catalog::RequireOwnFile(
             sql, catalog().warehouse,
-            {.location = metadata.location, .owner = {}, .folder = place_.folder}, path);
+            {.location = metadata.location, .owner = replaced_, .folder = place_.folder}, path);
       }));
     }
     return metadata;
@@ -175,7 +215,7 @@ class TableFromSelect {
   // Makes the table, with the files in its first snapshot.
   Status Commit(TableMetadata metadata, const std::vector<DataFile>& files, ChangeResult& result) {
     if (files.empty()) {
-      return Create(metadata);
+      return base_ ? Replace({}) : Create(metadata);
     }
     iceberg::SnapshotProducer producer({.added_data_files = files},
                                        {catalog().warehouse, deps_.catalog.manifest_cache()});
@@ -183,9 +223,13 @@ class TableFromSelect {
       const int64_t now_ms = ToMillis(catalog().clock.Now());
       TARN_ASSIGN_OR_RETURN(const iceberg::PreparedSnapshot prepared,
                             producer.Prepare(metadata, now_ms));
-      TARN_ASSIGN_OR_RETURN(const iceberg::UpdateResult next,
-                            iceberg::ApplyUpdates(&metadata, prepared.updates, now_ms));
-      TARN_RETURN_IF_ERROR(Create(next.metadata));
+      if (base_) {
+        TARN_RETURN_IF_ERROR(Replace(prepared.updates));
+      } else {
+        TARN_ASSIGN_OR_RETURN(const iceberg::UpdateResult next,
+                              iceberg::ApplyUpdates(&metadata, prepared.updates, now_ms));
+        TARN_RETURN_IF_ERROR(Create(next.metadata));
+      }
       result.snapshot_id = prepared.snapshot.snapshot_id;
       return Status::Ok();
     }();
@@ -195,24 +239,57 @@ class TableFromSelect {
     return made;
   }
 
+  // Moves the table that is there to what replaces it and the snapshot with its rows.
+  Status Replace(const std::vector<iceberg::TableUpdate>& rows) {
+    const TableMetadata& base = *base_->metadata;
+    catalog::TableChange change{.table = base_->object};
+    const iceberg::Snapshot* head = base.CurrentSnapshot();
+    change.requirements = {
+        iceberg::table_requirement::AssertTableUuid{base.table_uuid},
+        iceberg::table_requirement::AssertRefSnapshotId{
+            "main", head == nullptr ? std::nullopt : std::optional(head->snapshot_id)},
+        iceberg::table_requirement::AssertLastAssignedFieldId{base.last_column_id},
+        iceberg::table_requirement::AssertLastAssignedPartitionId{base.last_partition_id}};
+    change.updates = replacement_;
+    change.updates.insert(change.updates.end(), rows.begin(), rows.end());
+    const Rid replaced = replaced_;
+    const Status moved =
+        StatusOf(deps_.catalog.CommitTables({change}, [&](SqlTransaction& sql) -> Status {
+          TARN_RETURN_IF_ERROR(FindPlace(sql));
+          return replaced_ == replaced ? Audit(sql, "table.replace") : Meanwhile();
+        }));
+    return moved.code() == ErrorCode::kNotFound ? Meanwhile() : moved;
+  }
+
+  [[nodiscard]] Status Meanwhile() const {
+    return Status::Conflict(fmt::format("table {} was made, moved or dropped meanwhile", Name()));
+  }
+
   Status Create(const TableMetadata& metadata) {
     const catalog::ObjectPlace place = place_;
     return StatusOf(deps_.catalog.CreateTable(place, metadata, [&](SqlTransaction& sql) -> Status {
       // What was found before the rows were written may have changed.
       TARN_ASSIGN_OR_RETURN(const bool exists, FindPlace(sql));
+      if (!replaced_.empty()) {
+        return Meanwhile();
+      }
       if (exists || place_.folder != place.folder) {
         return Status::AlreadyExists(
             fmt::format("table {} was created, or its folder moved, meanwhile", Name()));
       }
-      return access::AppendAudit(sql, {.id = 0,
-                                       .time = catalog().clock.Now(),
-                                       .user_id = principal_.user_id,
-                                       .token_id = principal_.token_id,
-                                       .action = "table.create",
-                                       .resource = Name(),
-                                       .outcome = access::AuditOutcome::kDone,
-                                       .details = {}});
+      return Audit(sql, "table.create");
     }));
+  }
+
+  Status Audit(SqlTransaction& sql, std::string action) const {
+    return access::AppendAudit(sql, {.id = 0,
+                                     .time = catalog().clock.Now(),
+                                     .user_id = principal_.user_id,
+                                     .token_id = principal_.token_id,
+                                     .action = std::move(action),
+                                     .resource = Name(),
+                                     .outcome = access::AuditOutcome::kDone,
+                                     .details = {}});
   }
 
   const CreateTableStatement& statement_;
@@ -221,6 +298,9 @@ class TableFromSelect {
   const access::Principal& principal_;
   const QueryDeps& deps_;
   catalog::ObjectPlace place_;
+  Rid replaced_;                              // The table that is there; empty = none.
+  std::optional<catalog::LoadedTable> base_;  // As it was when the statement began.
+  std::vector<iceberg::TableUpdate> replacement_;
 };
 
 }  // namespace
@@ -237,7 +317,13 @@ Status ChangeContext::CheckNotStopped() const {
 
 Result<ChangeResult> CreateTableAs(const CreateTableStatement& statement,
                                    const ChangeContext& context) {
-  return TableFromSelect(statement, context).Make();
+  for (int tried = 1;; ++tried) {
+    Result<ChangeResult> made = TableFromSelect(statement, context).Make();
+    if (made.status().code() != ErrorCode::kConflict || !statement.or_replace ||
+        tried == kTriesMax) {
+      return made;
+    }
+  }
 }
 
 }  // namespace tarn::query

@@ -27,13 +27,17 @@ struct ChangeContext {
 
 /// Writes the rows and then makes the table with all of them in its first snapshot, in one step: it
 /// is there whole or not at all. Without rows the table has no snapshot. With IF NOT EXISTS a table
-/// of that name is left as it is, and nothing is changed.
+/// of that name is left as it is, and nothing is changed. With OR REPLACE it becomes this one in
+/// one step, with its snapshots, tags and other branches as history; its pipeline's table never
+/// does. The SELECT may read it: where others changed it meanwhile the statement runs again, up to
+/// three times.
 ///
-/// The caller must be Editor of the folder, which is there already, and Viewer of all that the
-/// SELECT reads. Errors: those of RunSql; kAlreadyExists; kNotFound for the folder;
-/// kPermissionDenied; kInvalidArgument for columns without a name of their own or without a type of
-/// the table format, and for partitioning that does not fit; kCommitStateUnknown. On all but the
-/// last nothing is left. Crash: files that nothing refers to, for orphan clean-up.
+/// The caller must be Editor of the folder (and of the table to be replaced), which is there
+/// already, and Viewer of all that the SELECT reads. Errors: those of RunSql; kAlreadyExists;
+/// kNotFound for the folder; kPermissionDenied; kInvalidArgument for columns without a name of
+/// their own or without a type of the table format, and for partitioning that does not fit;
+/// kCommitStateUnknown. On all but the last nothing is left. Crash: files that nothing refers to,
+/// for orphan clean-up.
 Result<ChangeResult> CreateTableAs(const CreateTableStatement& statement,
                                    const ChangeContext& context);
 

@@ -6,6 +6,9 @@
 #include <stop_token>
 #include <thread>
 
+#include <fmt/format.h>
+
+#include "tarn/access/grant.h"
 #include "tarn/catalog/pointer_store.h"
 #include "tarn/lakehouse/scan/plain_table_fixture.h"
 #include "tarn/query/query_fixture.h"
@@ -17,6 +20,40 @@ namespace tarn::query {
 namespace {
 
 using nlohmann::json;
+
+// A store that lets others act just before a file is written.
+class OvertakenStore final : public storage::ObjectStore {
+ public:
+  OvertakenStore(storage::ObjectStore& store, std::function<void()> act)
+      : store_(store), act_(std::move(act)) {}
+
+  [[nodiscard]] storage::Capabilities capabilities() const override {
+    return store_.capabilities();
+  }
+  [[nodiscard]] const std::string& base_uri() const override { return store_.base_uri(); }
+  Result<storage::ObjectMeta> Head(std::string_view key) override { return store_.Head(key); }
+  Result<std::unique_ptr<storage::ObjectReader>> OpenReader(std::string_view key) override {
+    return store_.OpenReader(key);
+  }
+  Result<std::unique_ptr<storage::ObjectWriter>> OpenWriter(std::string_view key,
+                                                            storage::WriteMode mode) override {
+    if (key.ends_with(".parquet")) {
+      act_();
+    }
+    return store_.OpenWriter(key, mode);
+  }
+  Result<storage::ListPage> List(const storage::ListRequest& request) override {
+    return store_.List(request);
+  }
+  Status Delete(std::string_view key) override { return store_.Delete(key); }
+  Result<std::string> Presign(std::string_view key, std::chrono::seconds valid_for) override {
+    return store_.Presign(key, valid_for);
+  }
+
+ private:
+  storage::ObjectStore& store_;
+  const std::function<void()> act_;
+};
 
 class RunChangeTest : public QueryFixture, public ::testing::WithParamInterface<int> {
  protected:
@@ -267,6 +304,76 @@ TEST_P(RunChangeTest, ATableIsMadeFromASelect) {
   EXPECT_THAT(Change("INSERT INTO shop.empty VALUES (3)"), IsOkAndHolds(1));
 }
 
+TEST_P(RunChangeTest, AReplacedTableKeepsItsHistory) {
+  const iceberg::TableMetadata before = Metadata();
+  const int64_t first = before.CurrentSnapshot()->snapshot_id;
+  // Of its own rows, too: they are read as they were when the statement began.
+  EXPECT_THAT(Change("CREATE OR REPLACE TABLE shop.plain PARTITIONED BY (q) TBLPROPERTIES ('a' = "
+                     "'b') AS SELECT id, p || '!' AS q, id + 1 AS more FROM plain WHERE id < 2"),
+              IsOkAndHolds(4));
+  EXPECT_EQ(Content("q || id || more"), "a!01 a!12 b!01 b!12");
+  EXPECT_EQ(Content("p || id", fmt::format("plain AT (VERSION => {})", first)),
+            "a0 a1 a2 a3 b0 b1");
+  const iceberg::TableMetadata after = Metadata();
+  EXPECT_EQ(after.table_uuid, before.table_uuid);
+  EXPECT_EQ(after.location, before.location);
+  EXPECT_EQ(after.snapshots.size(), before.snapshots.size() + 1);
+  EXPECT_EQ(after.properties.at("a"), "b");
+  EXPECT_EQ(after.DefaultSpec().fields.size(), 1U);
+  EXPECT_GT(after.CurrentSchema().FindField("q")->id, before.last_column_id);
+  // What is there can be worked with, replaced again, and by nothing.
+  EXPECT_THAT(Change("UPDATE plain SET more = 7 WHERE id = 0"), IsOkAndHolds(2));
+  EXPECT_THAT(Change("CREATE OR REPLACE TABLE shop.plain AS SELECT 1 AS x WHERE false"),
+              IsOkAndHolds(0));
+  EXPECT_EQ(Content("x || ''"), "");
+  EXPECT_EQ(Metadata().snapshots.size(), before.snapshots.size() + 2);
+  EXPECT_THAT(Change("CREATE OR REPLACE TABLE shop.fresh AS SELECT 2 AS x"), IsOkAndHolds(1));
+  EXPECT_EQ(Content("x || ''", "shop.fresh"), "2");
+}
+
+TEST_P(RunChangeTest, OnlyTablesThatMayBeAreReplaced) {
+  const access::Principal viewer = MakeUser("vic");
+  ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) {
+    return access::AddGrant(
+        sql, {.resource = folder_, .principal_id = viewer.user_id, .role = access::Role::kViewer},
+        "me", clock_.Now());
+  }));
+  const std::string sql = "CREATE OR REPLACE TABLE shop.plain AS SELECT 1 AS x";
+  const std::set<std::string> files = Files();
+  EXPECT_THAT(RunChange({.sql = sql}, viewer, deps()), Fails(ErrorCode::kPermissionDenied));
+  ASSERT_OK_AND_ASSIGN(const auto orders, OpenTarget(MakeSpec("orders")));
+  EXPECT_THAT(Change("CREATE OR REPLACE TABLE shop.orders__applied AS SELECT 1 AS x"),
+              FailsWith(ErrorCode::kPermissionDenied, "pipeline"));
+  EXPECT_THAT(Change("CREATE OR REPLACE TABLE shop.orders AS SELECT 1 AS x"),
+              FailsWith(ErrorCode::kAlreadyExists, "view orders"));
+  EXPECT_THAT(Change("CREATE OR REPLACE TABLE shop.\"PLAIN\" AS SELECT 1 AS x"),
+              FailsWith(ErrorCode::kAlreadyExists, "table plain"));
+  EXPECT_THAT(Change("CREATE OR REPLACE TABLE shop.plain TBLPROPERTIES ('write.data.path' = "
+                     "'/etc') AS SELECT 1 AS x"),
+              Fails(ErrorCode::kInvalidArgument));
+  EXPECT_EQ(Content(), "a0 a1 a2 a3 b0 b1");
+}
+
+TEST_P(RunChangeTest, AReplacementThatIsOvertakenRunsAgainOnTheNewRows) {
+  int acts = 1;
+  OvertakenStore store(*warehouse_, [&] {
+    if (acts-- > 0) {
+      ASSERT_OK(Insert("SELECT 9 AS id, 'late' AS p"));
+    }
+  });
+  catalog::Catalog other({}, {*database_, store, tree_, uuids_, clock_});
+  const QueryDeps others{authorizer_, other, *datasets_, *engine_};
+  const std::string sql =
+      "CREATE OR REPLACE TABLE shop.plain AS SELECT count(*) AS id, 'n' AS p FROM plain";
+  ASSERT_OK(RunChange({.sql = sql}, admin_, others));
+  EXPECT_EQ(Content(), "n7");
+  // Overtaken each time, it gives up, and leaves what others did.
+  acts = 100;
+  EXPECT_THAT(RunChange({.sql = sql}, admin_, others), Fails(ErrorCode::kConflict));
+  EXPECT_EQ(acts, 97);
+  EXPECT_EQ(Content(), "late9 late9 late9 n7");
+}
+
 TEST_P(RunChangeTest, NoTableIsMadeOfAWrongStatement) {
   const std::set<std::string> before = Files();
   for (const char* sql :
@@ -289,6 +396,34 @@ TEST_P(RunChangeTest, NoTableIsMadeOfAWrongStatement) {
   EXPECT_EQ(Files(), before);
   ASSERT_OK_AND_ASSIGN(const auto object, FindTable("copy"));
   EXPECT_FALSE(object.has_value());
+}
+
+TEST_P(RunChangeTest, NothingIsLeftOfAReplacementThatFails) {
+  std::string content = Content();
+  bool more = true;
+  for (int64_t n = 1; more; ++n) {
+    SCOPED_TRACE(n);
+    storage::FaultyStore faulty(*warehouse_, {.fail_at = n});
+    catalog::Catalog other({}, {*database_, faulty, tree_, uuids_, clock_});
+    const std::set<std::string> files = Files();
+    const size_t snapshots = Metadata().snapshots.size();
+    clock_.Advance(std::chrono::seconds(1));
+    const Result<ChangeResult> result =
+        RunChange({.sql = fmt::format("CREATE OR REPLACE TABLE shop.plain AS SELECT {} AS id, p "
+                                      "FROM plain",
+                                      n)},
+                  admin_, {authorizer_, other, *datasets_, *engine_});
+    more = faulty.failed();
+    ASSERT_LT(n, 500);
+    if (result.ok()) {
+      EXPECT_NE(std::exchange(content, Content()), content);
+      EXPECT_EQ(Metadata().snapshots.size(), snapshots + 1);
+      continue;
+    }
+    EXPECT_TRUE(more) << result.status().ToString();
+    EXPECT_EQ(Content(), content);
+    EXPECT_EQ(Files(), files) << result.status().ToString();
+  }
 }
 
 // The n-th operation of the store fails: the table is as it was and no file is left, or all is
