@@ -104,8 +104,9 @@ void AddLandingCommands(CLI::App& app, CommandContext& context,
       Add(*landing, context, "preview", "the files that a run would read, and why not the others",
           options, PreviewLanding),
       sample,
-      Add(*landing, context, "replay-rejected", "land dead letters again (not in this version)",
-          options, [](CommandContext& c, const PipelineOptions& o) {
+      Add(*landing, context, "replay-rejected",
+          "land dead letters once more, as the file, which is applied, has it now", options,
+          [](CommandContext& c, const PipelineOptions& o) {
             return SendFile(c,
                             WithQuery("/tarn/v1/landing:replayRejected", {{"landing", o.landing}}),
                             o.file, {});

@@ -11,6 +11,7 @@
 #include "tarn/task/pipeline_place.h"
 #include "tarn/task/pipeline_plan.h"
 #include "tarn/task/pipeline_run.h"
+#include "tarn/task/replay_rejected.h"
 #include "tarn/task/table_reload.h"
 #include "tarn/task/target_removal.h"
 #include "tarn/task/task_lag.h"
@@ -55,6 +56,20 @@ std::vector<std::string> PlacesRead(const landing::LandingSpec& landing) {
 
 Status NoSuchTask(std::string_view pipeline, std::string_view task) {
   return Status::NotFound(fmt::format("pipeline {} has no task {}", pipeline, task));
+}
+
+// Adds rows that dead letters gave to the numbers of a landing task.
+Status CountReplayed(SqlTransaction& sql, const std::string& pipeline, const std::string& task,
+                     const ReplayReport& done) {
+  TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, pipeline));
+  for (TaskStatus status : known) {
+    if (status.task == task) {
+      status.totals.rows_out += done.rows;
+      status.totals.counts["replayed"] += done.replayed;
+      TARN_RETURN_IF_ERROR(WriteTaskTotals(sql, status));
+    }
+  }
+  return Status::Ok();
 }
 
 // EnsurePlace in a write of its own.
@@ -409,6 +424,44 @@ Result<std::shared_ptr<arrow::RecordBatch>> Control::SampleRows(const PipelineTe
         .WithContext("landing " + one->name);
   }
   return rows;
+}
+
+Result<ReplayReport> Control::ReplayRejected(const PipelineText& text, std::string_view landing) {
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec sent, Validate(text));
+  const std::shared_ptr<std::mutex> turn = TurnOf(sent.name);
+  const std::lock_guard lock(*turn);
+  TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(sent.name));
+  if (stored.yaml != text.yaml) {
+    return Status::FailedPrecondition(
+        fmt::format("the file is not the one that pipeline {} has: apply it first", sent.name));
+  }
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
+  if (!landing.empty() && spec.FindLanding(landing) == nullptr) {
+    return Status::NotFound(fmt::format("the file has no landing task {}", landing));
+  }
+  TARN_ASSIGN_OR_RETURN(const RunPlace place, MakePlace(deps_, spec, stored.by));
+  ReplayReport report;
+  for (const landing::LandingSpec& one : spec.landings) {
+    if (!landing.empty() && one.name != landing) {
+      continue;
+    }
+    const Status replayed = WithoutTask(stored, one.name, [&]() -> Status {
+      const std::string name = stored.name + "." + one.name;
+      TARN_ASSIGN_OR_RETURN(const metastore::SqlFunction fence,
+                            TakeTaskLease(deps_.database, name, deps_.catalog.deps().clock.Now()));
+      const auto commit = [&](SqlTransaction& sql, const ReplayReport& done) -> Status {
+        TARN_RETURN_IF_ERROR(fence(sql));
+        return CountReplayed(sql, stored.name, one.name, done);
+      };
+      TARN_ASSIGN_OR_RETURN(
+          const ReplayReport done,
+          task::ReplayRejected(deps_, {one, place.datasets.at(one.name), commit}));
+      report = Sum(report, done);
+      return Status::Ok();
+    });
+    TARN_RETURN_IF_ERROR(replayed.WithContext("landing " + one.name));
+  }
+  return report;
 }
 
 Status Control::Prepare(std::string_view pipeline) {

@@ -78,6 +78,17 @@ struct MappedRows {
   std::string first_rejection{};               // "CODE: text".
 };
 
+/// What became of dead letters that were taken in once more.
+struct ReplayReport {
+  int64_t replayed = 0;        // Landed, or left out by the filters of the file.
+  int64_t rows = 0;            // That they gave.
+  int64_t rejected = 0;        // Still not to be taken.
+  int64_t of_transforms = 0;   // Left alone: their rows have landed.
+  int64_t without_record = 0;  // Left alone: whole files, messages without value.
+  friend bool operator==(const ReplayReport&, const ReplayReport&) = default;
+};
+ReplayReport Sum(const ReplayReport& a, const ReplayReport& b);
+
 /// Resource. Threads: any.
 class Control {
  public:
@@ -115,6 +126,11 @@ class Control {
   Result<std::shared_ptr<arrow::RecordBatch>> SampleRows(const PipelineText& text,
                                                          std::string_view landing,
                                                          int64_t rows_max);
+
+  /// Takes the dead letters of one landing task (of all when `landing` is empty) in once more, as
+  /// the file has it, which must be the one that was applied. Errors: kNotFound;
+  /// kFailedPrecondition for another file; those of ReplayRejected.
+  Result<ReplayReport> ReplayRejected(const PipelineText& text, std::string_view landing);
 
   /// Makes the datasets of a pipeline, and checks its targets and, where columns are known, its
   /// mappings. Errors: kAlreadyExists; kFailedPrecondition for a table that was made otherwise;

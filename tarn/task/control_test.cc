@@ -6,6 +6,7 @@
 
 #include <arrow/api.h>
 
+#include "tarn/format/parquet_reader.h"
 #include "tarn/lakehouse/internal_schema.h"
 #include "tarn/lakehouse/scan/snapshot_relation.h"
 #include "tarn/lakehouse/table_files.h"
@@ -287,6 +288,116 @@ TEST_F(ReloadTest, FailuresOfTheMetastoreLoseNothing) {
       const std::vector<std::string> rows = Look().current;
       EXPECT_THAT(rows, upper ? ::testing::ElementsAre("u 1 A", "u 2 B", "u 3 C")
                               : ::testing::ElementsAre("u 1 a", "u 2 b", "u 3 c"));
+    }
+  }
+}
+
+// Dead letters of a file that declares `v` as a number, and one that takes any text.
+class ReplayTest : public ControlTest {
+ protected:
+  void SetUp() override {
+    ControlTest::SetUp();
+    std::ofstream(directory_.path() / "in" / "bad.jsonl") << R"({"id": 2, "w": "x"})" << "\n"
+                                                          << R"({"id": 3, "w": 3})" << "\n";
+    ASSERT_OK(Apply("int"));
+    ASSERT_OK(control_->RunOnce("p").status);
+    ASSERT_THAT(Ids("events"), ::testing::ElementsAre(1, 3));
+    ASSERT_OK(Apply("string"));
+  }
+
+  std::string Yaml(const std::string& type) {
+    return "pipeline: p\nsources:\n  in: {type: files, uri: \"file://" +
+           (directory_.path() / "in").string() +
+           "\"}\nlanding:\n  events: {source: in, content: {type: json}, columns: {" + column_ +
+           ": " + type +
+           "}}\ntransform:\n"
+           "  orders: {from: events, key: [id], only: true, columns: {id: id}}\n";
+  }
+  Status Apply(const std::string& type) {
+    return StatusOf(control_->ApplyPipeline({.yaml = Yaml(type)}, "user-1"));
+  }
+
+  dataset::DatasetRid Find(const std::string& name) {
+    dataset::DatasetRid rid;
+    EXPECT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const std::optional<dataset::DatasetRid> found,
+                            FindLandingDataset(sql, project_, {.name = name}));
+      rid = *found;
+      return Status::Ok();
+    }));
+    return rid;
+  }
+
+  // Column `id` of a dataset, sorted; of the dead letters the number of rows.
+  std::vector<int64_t> Ids(const std::string& name) {
+    std::vector<int64_t> ids;
+    const Result<dataset::FilePage> page = datasets_->ListFiles(Find(name), {}, {});
+    EXPECT_OK(page);
+    for (const dataset::File& file : page->files) {
+      const auto reader = format::ParquetReader::Open(*warehouse_, file.location);
+      EXPECT_OK(reader);
+      const std::shared_ptr<arrow::Table> table = *(*reader)->ReadAll();
+      const auto column = table->GetColumnByName("id");
+      for (int64_t i = 0; i < table->num_rows(); ++i) {
+        ids.push_back(column == nullptr ? 0 : std::stoll((*column->GetScalar(i))->ToString()));
+      }
+    }
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+
+  std::string column_ = "w";  // Whose type the file declares.
+
+  Result<ReplayReport> Replay() { return control_->ReplayRejected({.yaml = Yaml("string")}, ""); }
+};
+
+TEST_F(ReplayTest, WhatTheFileTakesNowLandsOnce) {
+  EXPECT_THAT(control_->ReplayRejected({.yaml = Yaml("int")}, ""),
+              FailsWith(ErrorCode::kFailedPrecondition, "apply it first"));
+  EXPECT_THAT(control_->ReplayRejected({.yaml = Yaml("string")}, "none"),
+              Fails(ErrorCode::kNotFound));
+  EXPECT_THAT(Replay(), IsOkAndHolds(ReplayReport{.replayed = 1, .rows = 1}));
+  EXPECT_THAT(Ids("events"), ::testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(Ids("events__rejected"), ::testing::IsEmpty());
+  EXPECT_THAT(Replay(), IsOkAndHolds(ReplayReport{}));
+  ASSERT_OK(control_->RunOnce("p").status);
+  EXPECT_THAT(Ids("events"), ::testing::ElementsAre(1, 2, 3));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TaskStatus> status, control_->ReadStatus());
+  EXPECT_EQ(status[0].totals.counts.at("replayed"), 1);
+  EXPECT_EQ(status[0].totals.rows_out, 3);
+}
+
+TEST_F(ReplayTest, FailuresOfTheMetastoreLoseAndDoubleNothing) {
+  const int64_t before = database_->operation_count();
+  ASSERT_OK(Replay());
+  const int64_t calls = database_->operation_count() - before;
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  constexpr int64_t kTrials = 10;
+  for (const metastore::Fault fault : {metastore::Fault::kBefore, metastore::Fault::kAfter}) {
+    for (int64_t trial = 0; trial < kTrials; ++trial) {
+      const int64_t step = calls / kTrials;
+      const int64_t at = trial * step + 1 + static_cast<int64_t>(random() % step);
+      SCOPED_TRACE("operation " + std::to_string(at) + " of " + std::to_string(calls));
+      // A column that no earlier trial had, so that its type may still be found too narrow.
+      column_ = "w" + std::to_string(static_cast<int>(fault) * 1000 + trial);
+      ASSERT_OK(Apply("int"));
+      std::ofstream(directory_.path() / "in" / (column_ + ".jsonl"))
+          << R"({"id": 9, ")" << column_ << R"(": "y"})" << "\n";
+      ASSERT_OK(control_->RunOnce("p").status);
+      ASSERT_THAT(Ids("events__rejected"), ::testing::SizeIs(1));
+      ASSERT_OK(Apply("string"));
+      const size_t landed = Ids("events").size();
+      database_->FailAt(at, fault);
+      const Result<ReplayReport> disturbed = Replay();
+      database_->FailAt(0, fault);
+      EXPECT_TRUE(disturbed.ok() || IsRetryable(disturbed.status().code()) ||
+                  disturbed.status().code() == ErrorCode::kCommitStateUnknown)
+          << disturbed.status().ToString();
+      ASSERT_OK(Replay());
+      EXPECT_EQ(Ids("events").size(), landed + 1);
+      EXPECT_THAT(Ids("events__rejected"), ::testing::IsEmpty());
     }
   }
 }

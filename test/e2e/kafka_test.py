@@ -302,6 +302,33 @@ def test_bad_messages_become_dead_letters(server, broker, topic, tmp_path):
     assert tasks_of(server)["k.events"]["rejected"] == 5
 
 
+def test_dead_letters_of_a_topic_land_where_they_came_from(server, broker, topic, tmp_path):
+    broker.create_topic(topic, 2)
+    broker.produce(topic, [(text_of({"id": 1, "v": 1}), {"partition": 0}),
+                           (text_of({"id": 2, "v": "x"}), {"partition": 1}), b"{"])
+    landing = f"topics: [{topic}]\ncolumns: {{v: int}}"
+    file = write_pipeline(tmp_path, broker.address, landing)
+    run(server, file)
+    assert len(letters_of(server)) == 2
+    file = write_pipeline(tmp_path, broker.address, landing.replace("int", "string"))
+    server.run("pipeline", "apply", str(file))
+    report = server.json("landing", "replay-rejected", str(file), "events")
+    assert (report["replayed"], report["rows"], report["rejected"]) == (1, 1, 1)
+    assert server.sql("SELECT hdr__kafka_topic AS t, hdr__kafka_partition AS p, "
+                      "hdr__kafka_offset AS o, v FROM landing.events WHERE id = 2") == [
+        {"t": topic, "p": 1, "o": 0, "v": "x"}]
+    assert len(letters_of(server)) == 1
+    # Offsets go on behind what was read.
+    broker.produce(topic, [text_of({"id": 3, "v": "y"})])
+    run(server, file)
+    assert landed(server) == 3
+    file = write_pipeline(tmp_path, broker.address, landing + "\nkey_columns: {names: [k]}")
+    server.run("pipeline", "apply", str(file))
+    with pytest.raises(CommandFailed) as failure:
+        server.run("landing", "replay-rejected", str(file))
+    assert "key_columns" in failure.value.errors
+
+
 def test_a_bad_message_can_stop_the_task(server, broker, topic, tmp_path):
     broker.create_topic(topic)
     broker.produce(topic, [text_of({"id": i}) for i in range(3)] + [b"no json"])

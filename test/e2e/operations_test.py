@@ -315,9 +315,6 @@ def test_previews_and_samples(server, place):
     with pytest.raises(CommandFailed) as failure:
         server.run("landing", "preview", str(file), "nothing")
     assert failure.value.code == 3
-    with pytest.raises(CommandFailed) as failure:
-        server.run("landing", "replay-rejected", str(file))
-    assert "not available in this version" in failure.value.errors
 
 
 def test_the_schema_needs_no_server():
@@ -510,6 +507,50 @@ def test_a_reload_makes_the_table_what_the_file_says(server, place):
         with pytest.raises(CommandFailed) as failure:
             server.run(*words)
         assert failure.value.code == code, words
+
+
+def test_dead_letters_land_once_when_the_file_takes_them(server, place):
+    folder, file = place
+    (folder / "1.jsonl").write_text(
+        '{"id": 1, "v": 1}\n{"id": 2, "v": "x"}\n{"id": 3,\n{"id": 4, "v": 4}\n')
+    (folder / "2.jsonl").write_text("")
+    with_int = file.read_text().replace(
+        'paths: ["*.jsonl"]', 'paths: ["*.jsonl"]\n    columns: {v: int}') + (
+        '    columns: {w: "CAST(v AS VARCHAR)"}\n    drop: [v]\n    where: id <> 4\n'
+        '    expect: {known: {check: "id <> 1", action: reject}}\n')
+    file.write_text(with_int)
+    server.run("run", str(file), "--once")
+    letters = "SELECT count(*) AS n FROM landing.events__rejected"
+    assert server.sql(letters) == [{"n": 4}]  # Two records, a file, a row of the transform.
+    file.write_text(with_int.replace("{v: int}", "{v: string}"))
+    with pytest.raises(CommandFailed) as other:
+        server.run("landing", "replay-rejected", str(file))
+    assert other.value.code == 1 and "apply it first" in other.value.errors
+    server.run("pipeline", "apply", str(file))
+    for task in ("p.events", "p.orders"):
+        server.run("task", "start", task)
+    before = server.json("dataset", "log", "default/landing/events")
+    assert server.json("landing", "replay-rejected", str(file), "events") == {
+        "name": "p", "replayed": 1, "rows": 1, "rejected": 1, "ofTransforms": 1,
+        "withoutRecord": 1}
+    wait_for(lambda: server.sql("SELECT id, w FROM orders.orders") == [{"id": 2, "w": "x"}])
+    assert server.sql("SELECT hdr__file_row AS r, hdr__file_size AS s FROM landing.events "
+                      "WHERE id = 2") == [{"r": 1, "s": (folder / "1.jsonl").stat().st_size}]
+    assert len(server.json("dataset", "log", "default/landing/events")) == len(before) + 1
+    assert server.sql(letters) == [{"n": 3}]
+    again = server.json("landing", "replay-rejected", str(file))
+    assert again["replayed"] == 0 and again["rejected"] == 1
+    assert server.sql("SELECT count(*) AS n FROM landing.events") == [{"n": 3}]
+    status = tasks_of(server)["p.events"]
+    assert status["state"] == "RUNNING" and status["counts"]["replayed"] == 1
+    assert status["rows_out"] == 3
+    # The source goes on where it was.
+    write_lines(folder / "3.jsonl", [{"id": 5, "v": "y"}])
+    wait_for(lambda: len(server.sql("SELECT id FROM orders.orders")) == 2)
+    assert server.sql("SELECT count(*) AS n FROM landing.events") == [{"n": 4}]
+    with pytest.raises(CommandFailed) as missing:
+        server.run("landing", "replay-rejected", str(file), "none")
+    assert missing.value.code == 3
 
 
 def test_groups_and_roles(server):

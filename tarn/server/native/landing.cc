@@ -1,4 +1,4 @@
-// /tarn/v1/landing: what a landing task would read.
+// /tarn/v1/landing: what a landing task would read, and its dead letters once more.
 #include <arrow/api.h>
 #include <nlohmann/json.hpp>
 
@@ -46,7 +46,31 @@ Result<http::Response> SampleRows(NativeApi& api, RequestContext& context) {
   return RowsResponse(context, std::move(batch));
 }
 
+Result<http::Response> ReplayRejected(NativeApi& api, RequestContext& context) {
+  TARN_ASSIGN_OR_RETURN(const task::PipelineText text, ReadPipelineText(context));
+  TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, ValidateText(api, text));
+  TARN_RETURN_IF_ERROR(RequireApply(api, context, spec.project));
+  TARN_ASSIGN_OR_RETURN(
+      const task::ReplayReport report,
+      api.deps.control.ReplayRejected(text, context.query.Find("landing").value_or("")));
+  return JsonResponse({{"name", spec.name},
+                       {"replayed", report.replayed},
+                       {"rows", report.rows},
+                       {"rejected", report.rejected},
+                       {"ofTransforms", report.of_transforms},
+                       {"withoutRecord", report.without_record}});
+}
+
 constexpr NativeRoute kRoutes[] = {
+    {.method = "POST",
+     .pattern = "/landing:replayRejected",
+     .scope = access::Scope::kPipelinesWrite,
+     .handler = &ReplayRejected,
+     .summary = "Takes the dead letters of the landing tasks of an applied file in once more: "
+                "{replayed, rows, rejected, ofTransforms, withoutRecord}.",
+     .query = "landing",
+     .request = "application/yaml",
+     .audit = "landing.replay"},
     {.method = "POST",
      .pattern = "/landing:preview",
      .scope = access::Scope::kPipelinesRead,

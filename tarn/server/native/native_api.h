@@ -62,7 +62,6 @@ std::span<const NativeRoute> PipelineRoutes();
 std::span<const NativeRoute> TaskRoutes();
 std::span<const NativeRoute> LandingRoutes();
 std::span<const NativeRoute> DatasetRoutes();
-std::span<const NativeRoute> LaterRoutes();
 
 /// The OpenAPI 3.1 document of the routes.
 nlohmann::json DescribeRoutes(std::span<const NativeRoute> routes);

@@ -85,7 +85,7 @@ Status AddNativeRoutes(Router& router, const NativeDeps& deps) {
   for (const std::span<const NativeRoute> routes :
        {SqlRoutes(), ResourceRoutes(), TableRoutes(), TableMaintenanceRoutes(), ViewRoutes(),
         ObjectRemovalRoutes(), AccessRoutes(), PipelineRoutes(), TaskRoutes(), LandingRoutes(),
-        DatasetRoutes(), LaterRoutes()}) {
+        DatasetRoutes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   for (const NativeRoute& route : all) {
