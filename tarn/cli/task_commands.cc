@@ -78,8 +78,9 @@ void AddTaskCommands(CLI::App& app, CommandContext& context) {
           });
   reload->add_option("--type", options->type,
                      "compare_and_apply, compare_and_apply_without_deletes or drop_and_create");
-  reload->add_option("--from", options->from, "first landing transaction (not in this version)");
-  reload->add_option("--to", options->to, "last landing transaction (not in this version)");
+  reload->add_option("--from", options->from,
+                     "first landing transaction; only without deletes, the default then");
+  reload->add_option("--to", options->to, "last landing transaction");
   CLI::App* const preview = add("preview", "the first landed rows as the mapping makes them",
                                 [&context, options] { return PreviewTask(context, *options); });
   preview->add_option("--limit", options->limit, "at most so many rows");

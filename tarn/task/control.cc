@@ -680,9 +680,13 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
 }
 
 Status Control::ReloadTask(std::string_view pipeline, std::string_view task,
-                           std::string_view type) {
-  TARN_ASSIGN_OR_RETURN(const ReloadType wanted,
-                        type.empty() ? ReloadType::kCompareAndApply : ParseReloadType(type));
+                           const ReloadOptions& options) {
+  const ReloadRange range{.from = options.from, .to = options.to};
+  ReloadType wanted =
+      range.whole() ? ReloadType::kCompareAndApply : ReloadType::kCompareAndApplyWithoutDeletes;
+  if (!options.type.empty()) {
+    TARN_ASSIGN_OR_RETURN(wanted, ParseReloadType(options.type));
+  }
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
@@ -700,7 +704,8 @@ Status Control::ReloadTask(std::string_view pipeline, std::string_view task,
         ReloadTable({.spec = *transform,
                      .inputs = InputsOf(spec, place, *transform),
                      .place = {.project = place.project, .by = place.by},
-                     .type = wanted},
+                     .type = wanted,
+                     .range = range},
                     {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence),
                      [&](SqlTransaction& sql, const TransformCounts& counted) {
                        return reporter.OnCommit(sql, counted);

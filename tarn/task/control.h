@@ -78,6 +78,14 @@ struct MappedRows {
   std::string first_rejection{};               // "CODE: text".
 };
 
+/// How a table is reloaded.
+struct ReloadOptions {
+  std::string
+      type{};  // As in pipeline files; empty = compare_and_apply, of a range without deletes.
+  std::string from{};  // First and last landing transaction, both included; empty = all.
+  std::string to{};
+};
+
 /// What became of dead letters that were taken in once more.
 struct ReplayReport {
   int64_t replayed = 0;        // Landed, or left out by the filters of the file.
@@ -151,9 +159,9 @@ class Control {
   /// Applies the unapplied changes of one transform task.
   Status ApplyTask(std::string_view pipeline, std::string_view task);
   /// Compares the table of one transform task with what has landed, mapped as the file has it now,
-  /// and makes it equal in one commit; `type` as in pipeline files, empty = compare_and_apply.
+  /// and makes it equal in one commit; see ReloadOptions.
   /// Errors: kNotFound; kInvalidArgument for the type; kFailedPrecondition in append mode.
-  Status ReloadTask(std::string_view pipeline, std::string_view task, std::string_view type);
+  Status ReloadTask(std::string_view pipeline, std::string_view task, const ReloadOptions& options);
   /// Drops the table and the views of one transform task; it makes them again from everything that
   /// has landed. Errors: kNotFound; kAlreadyExists when they belong to another task.
   Status RecreateTask(std::string_view pipeline, std::string_view task);

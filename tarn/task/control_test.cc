@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <stop_token>
+#include <thread>
 
 #include <arrow/api.h>
 
@@ -148,6 +150,22 @@ class ReloadTest : public ControlTest {
         "user-1"));
   }
 
+  // Of the landing dataset, newest first.
+  std::vector<std::string> Transactions() {
+    std::vector<std::string> rids;
+    EXPECT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const std::optional<dataset::DatasetRid> landing,
+                            FindLandingDataset(sql, project_, {.name = "events"}));
+      return datasets_->VisitCommitted(
+          sql, *landing, dataset::kDefaultBranch,
+          [&](const dataset::Transaction& transaction) -> Result<metastore::RowAction> {
+            rids.push_back(transaction.rid.ToString());
+            return metastore::RowAction::kContinue;
+          });
+    }));
+    return rids;
+  }
+
   // "OPERATION id v" of the rows in a partition of the table that are alive.
   std::vector<std::string> Rows(const std::vector<iceberg::FileScanTask>& files,
                                 const iceberg::TableMetadata& metadata) {
@@ -209,7 +227,7 @@ class ReloadTest : public ControlTest {
 TEST_F(ReloadTest, RowsThatDifferAreInsertedUpdatedAndDeleted) {
   const Found before = Look();
   EXPECT_THAT(before.current, ::testing::ElementsAre("I 1 a", "I 2 b", "I 3 c"));
-  ASSERT_OK(control_->ReloadTask("p", "orders", ""));
+  ASSERT_OK(control_->ReloadTask("p", "orders", {}));
   EXPECT_EQ(Look(), before);  // Equal rows are not touched.
   // Rows 2 and 3 go by the new filter, 1 is written otherwise, and 9 was left out before.
   ASSERT_OK(Apply(", where: \"id <> 9\""));
@@ -217,12 +235,12 @@ TEST_F(ReloadTest, RowsThatDifferAreInsertedUpdatedAndDeleted) {
   ASSERT_OK(control_->RunOnce("p").status);
   ASSERT_OK(Apply(", where: \"id NOT IN (2, 3)\", columns: {v: \"upper(v)\"}"));
   const Found changed = Look();
-  ASSERT_OK(control_->ReloadTask("p", "orders", "compare_and_apply_without_deletes"));
+  ASSERT_OK(control_->ReloadTask("p", "orders", {.type = "compare_and_apply_without_deletes"}));
   const Found kept = Look();
   EXPECT_THAT(kept.current, ::testing::ElementsAre("I 2 b", "I 3 c", "i 9 Z", "u 1 A"));
   EXPECT_EQ(kept.snapshots, changed.snapshots + 1);
   EXPECT_EQ(std::stoll(kept.change_count), std::stoll(changed.change_count) + 2);
-  ASSERT_OK(control_->ReloadTask("p", "orders", "compare_and_apply"));
+  ASSERT_OK(control_->ReloadTask("p", "orders", {.type = "compare_and_apply"}));
   EXPECT_THAT(Look().current, ::testing::ElementsAre("i 9 Z", "u 1 A"));
   // What lands afterwards goes on from there.
   Land("e.jsonl", R"({"id": 1, "v": "later"})");
@@ -235,24 +253,62 @@ TEST_F(ReloadTest, WithHistoryOldVersionsAreKeptUntilAllIsMadeAnew) {
   ASSERT_OK(control_->RecreateTask("p", "orders"));
   ASSERT_OK(control_->RunOnce("p").status);
   ASSERT_OK(Apply(", history: true, where: \"id <> 3\", columns: {v: \"upper(v)\"}"));
-  ASSERT_OK(control_->ReloadTask("p", "orders", "compare_and_apply"));
+  ASSERT_OK(control_->ReloadTask("p", "orders", {.type = "compare_and_apply"}));
   Found found = Look();
   EXPECT_THAT(found.current, ::testing::ElementsAre("u 1 A", "u 2 B"));
   EXPECT_THAT(found.prior, ::testing::ElementsAre("I 1 a", "I 2 b", "I 3 c", "d 3 c"));
-  ASSERT_OK(control_->ReloadTask("p", "orders", "drop_and_create"));
+  ASSERT_OK(control_->ReloadTask("p", "orders", {.type = "drop_and_create"}));
   found = Look();
   EXPECT_THAT(found.current, ::testing::ElementsAre("L 1 A", "L 2 B"));
   EXPECT_THAT(found.prior, ::testing::IsEmpty());
 }
 
 TEST_F(ReloadTest, WhatItCannotDoItSays) {
-  EXPECT_THAT(control_->ReloadTask("p", "orders", "all"),
+  EXPECT_THAT(control_->ReloadTask("p", "orders", {.type = "all"}),
               FailsWith(ErrorCode::kInvalidArgument, "compare_and_apply"));
-  EXPECT_THAT(control_->ReloadTask("p", "nothing", ""), Fails(ErrorCode::kNotFound));
+  EXPECT_THAT(control_->ReloadTask("p", "nothing", {}), Fails(ErrorCode::kNotFound));
   const Found before = Look();
   ASSERT_OK(Apply(", columns: {v: \"nothing\"}"));
-  EXPECT_THAT(control_->ReloadTask("p", "orders", ""), Fails(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(control_->ReloadTask("p", "orders", {}), Fails(ErrorCode::kInvalidArgument));
   EXPECT_EQ(Look(), before);
+}
+
+TEST_F(ReloadTest, ARangeIsMappedOnceMoreAndNothingNewerReverts) {
+  // Landed so far: 1 and, in one transaction, 2 and 3. Then 2 changes, 3 goes, 4 comes.
+  Land("d.jsonl", R"({"id": 2, "v": "newer"})");
+  ASSERT_OK(Apply(", delete_when: \"upper(v) = 'GONE'\""));
+  ASSERT_OK(control_->RunOnce("p").status);
+  Land("e.jsonl", R"({"id": 3, "v": "gone"})");
+  Land("f.jsonl", R"({"id": 4, "v": "d"})");
+  ASSERT_OK(control_->RunOnce("p").status);
+  const std::vector<std::string> landed = Transactions();  // Newest first.
+  ASSERT_EQ(landed.size(), 4U);
+  ASSERT_OK(Apply(", delete_when: \"upper(v) = 'GONE'\", columns: {v: \"upper(v)\"}"));
+  const auto reload = [&](const std::string& from, const std::string& to,
+                          const std::string& type = "") {
+    std::jthread time([&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        clock_.Advance(std::chrono::milliseconds(1));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    return control_->ReloadTask("p", "orders", {.type = type, .from = from, .to = to});
+  };
+  const Found before = Look();
+  EXPECT_THAT(reload(landed[1], "", "compare_and_apply"),
+              FailsWith(ErrorCode::kInvalidArgument, "without_deletes"));
+  EXPECT_THAT(reload(landed[1], landed[2]), Fails(ErrorCode::kInvalidArgument));
+  EXPECT_THAT(reload("x", ""), FailsWith(ErrorCode::kInvalidArgument, "no RID"));
+  EXPECT_EQ(Look(), before);
+  // In the transaction of 2 and 3 neither is the newest of its key any more.
+  ASSERT_OK(reload(landed[2], landed[2]));
+  EXPECT_EQ(Look().current, before.current);
+  ASSERT_OK(reload("", landed[2]));
+  EXPECT_THAT(Look().current, ::testing::ElementsAre("I 4 d", "U 2 newer", "u 1 A"));
+  ASSERT_OK(reload(landed[1], landed[1]));
+  EXPECT_THAT(Look().current, ::testing::ElementsAre("I 4 d", "u 1 A", "u 2 NEWER"));
+  ASSERT_OK(reload(landed[0], ""));
+  EXPECT_THAT(Look().current, ::testing::ElementsAre("u 1 A", "u 2 NEWER", "u 4 D"));
 }
 
 // Wherever the metastore fails, the next reload makes the table what it is to be.
@@ -263,13 +319,13 @@ TEST_F(ReloadTest, FailuresOfTheMetastoreLoseNothing) {
     upper = !upper;
     TARN_RETURN_IF_ERROR(Apply(upper ? ", columns: {v: \"upper(v)\"}" : ""));
     database_->FailAt(at, fault);
-    const Status done = control_->ReloadTask("p", "orders", "");
+    const Status done = control_->ReloadTask("p", "orders", {});
     database_->FailAt(0, fault);
     return done;
   };
   ASSERT_OK(reload(0, metastore::Fault::kBefore));
   const int64_t before = database_->operation_count();
-  ASSERT_OK(control_->ReloadTask("p", "orders", ""));
+  ASSERT_OK(control_->ReloadTask("p", "orders", {}));
   const int64_t calls = database_->operation_count() - before;
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -284,7 +340,7 @@ TEST_F(ReloadTest, FailuresOfTheMetastoreLoseNothing) {
       EXPECT_TRUE(disturbed.ok() || IsRetryable(disturbed.code()) ||
                   disturbed.code() == ErrorCode::kCommitStateUnknown)
           << disturbed.ToString();
-      ASSERT_OK(control_->ReloadTask("p", "orders", ""));
+      ASSERT_OK(control_->ReloadTask("p", "orders", {}));
       const std::vector<std::string> rows = Look().current;
       EXPECT_THAT(rows, upper ? ::testing::ElementsAre("u 1 A", "u 2 B", "u 3 C")
                               : ::testing::ElementsAre("u 1 a", "u 2 b", "u 3 c"));

@@ -20,11 +20,16 @@ Result<std::vector<WaitingTransaction>> ReadWaiting(SqlTransaction& sql,
                                                     const LandedInput& input) {
   std::vector<WaitingTransaction> waiting;
   bool met = !input.consumed.has_value();
+  bool ends = !input.until.has_value();  // Else it was read before, and the rest is not wanted.
   TARN_RETURN_IF_ERROR(datasets.VisitCommitted(
       sql, input.dataset, "master", [&](const Transaction& transaction) -> Result<RowAction> {
         if (input.consumed && transaction.rid == *input.consumed) {
           met = true;
           return RowAction::kStop;
+        }
+        if (input.until && transaction.rid == *input.until) {
+          waiting.clear();  // Those behind it.
+          ends = true;
         }
         waiting.push_back({.transaction = transaction});
         return RowAction::kContinue;
@@ -33,6 +38,9 @@ Result<std::vector<WaitingTransaction>> ReadWaiting(SqlTransaction& sql,
     return Status::FailedPrecondition(fmt::format(
         "{}: transaction {} that was read before is no longer on branch master: recreate the table",
         input.dataset.ToString(), input.consumed->ToString()));
+  }
+  if (!ends) {
+    waiting.clear();
   }
   std::reverse(waiting.begin(), waiting.end());
   return waiting;

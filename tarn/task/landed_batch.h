@@ -19,6 +19,7 @@ namespace tarn::task {
 struct LandedInput {
   dataset::DatasetRid dataset;
   std::optional<dataset::TransactionRid> consumed;  // The newest one read; empty = none.
+  std::optional<dataset::TransactionRid> until{};   // The last one to read; empty = the newest.
 };
 
 /// One file of a landing transaction.

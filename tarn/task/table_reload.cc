@@ -1,5 +1,9 @@
 #include "tarn/task/table_reload.h"
 
+#include <chrono>
+#include <thread>
+#include <tuple>
+
 #include <arrow/api.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,9 +63,11 @@ Status Drain(TransformTask& task) {
   return StatusOf(task.ApplyNow());
 }
 
-// The live rows of Current as the view `name` of a session, with kThere. All are applied.
+// The live rows of Current as the view `name` of a session, with kThere, only those that were
+// modified until then. All are applied.
 Status MakeCurrent(engine::Session& session, catalog::Catalog& catalog, TargetTable& table,
-                   const std::string& name, const std::vector<std::string>& columns) {
+                   const std::string& name, const std::vector<std::string>& columns,
+                   std::optional<Timestamp> modified_until = std::nullopt) {
   TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, table.Load());
   TARN_ASSIGN_OR_RETURN(
       const lakehouse::TableFiles files,
@@ -82,6 +88,8 @@ Status MakeCurrent(engine::Session& session, catalog::Catalog& catalog, TargetTa
     return field;
   };
   add(operation);
+  const std::string modified(Name(lakehouse::HeaderColumn::kModifiedTimestamp));
+  add(modified);
   for (const std::string& column : columns) {
     const iceberg::SchemaField* field = add(column);
     shown.push_back(field == nullptr ? "NULL AS " + QuoteName(column)
@@ -90,9 +98,13 @@ Status MakeCurrent(engine::Session& session, catalog::Catalog& catalog, TargetTa
   TARN_RETURN_IF_ERROR(
       lakehouse::MakeSnapshotRelation(session, catalog.deps().warehouse, relation));
   return session.Execute(fmt::format(
-      "CREATE OR REPLACE TEMP VIEW {} AS SELECT {}, TRUE AS {} FROM {} WHERE {} NOT IN ('D', 'd')",
+      "CREATE OR REPLACE TEMP VIEW {} AS SELECT {}, TRUE AS {} FROM {} WHERE {} NOT IN "
+      "('D', 'd'){}",
       QuoteName(name), fmt::join(shown, ", "), kThere, QuoteName(relation.name),
-      QuoteName(operation)));
+      QuoteName(operation),
+      modified_until
+          ? fmt::format(" AND epoch_us({}) <= {}", QuoteName(modified), ToMicros(*modified_until))
+          : ""));
 }
 
 // The rows that differ between tarn_before and tarn_after, with what is to happen to them.
@@ -167,8 +179,10 @@ Result<lakehouse::ChangeBatch> ChangesOf(const arrow::RecordBatch& rows,
 
 class Reload {
  public:
-  Reload(const ReloadRequest& request, const TransformDeps& deps, Timestamp start)
-      : request_(request), deps_(deps), start_(start) {}
+  // Rows of the copy count only when they were modified until `winners_until`.
+  Reload(const ReloadRequest& request, const TransformDeps& deps, Timestamp start,
+         std::optional<Timestamp> winners_until)
+      : request_(request), deps_(deps), start_(start), winners_until_(winners_until) {}
 
   Result<ReloadCounts> Run(TargetTable& table, TargetTable& copy) {
     if (copy.exists()) {
@@ -199,7 +213,8 @@ class Reload {
     TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Session> session,
                           deps_.engine.OpenSession());
     TARN_RETURN_IF_ERROR(MakeCurrent(*session, deps_.catalog, table, "tarn_before", columns));
-    TARN_RETURN_IF_ERROR(MakeCurrent(*session, deps_.catalog, copy, "tarn_after", columns));
+    TARN_RETURN_IF_ERROR(
+        MakeCurrent(*session, deps_.catalog, copy, "tarn_after", columns, winners_until_));
     TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::ArrowStream> rows,
                           session->Query(DifferenceSql(columns, table.spec().key, request_.type)));
     while (true) {
@@ -216,8 +231,76 @@ class Reload {
   const ReloadRequest& request_;
   const TransformDeps& deps_;
   const Timestamp start_;
+  const std::optional<Timestamp> winners_until_;
   ReloadCounts counts_;
 };
+
+// The input that the range is of, with its ends.
+Result<std::vector<TransformInput>> InputsOfRange(const ReloadRequest& request,
+                                                  const TransformDeps& deps) {
+  if (request.range.whole()) {
+    return request.inputs;
+  }
+  std::optional<dataset::TransactionRid> from;
+  std::optional<dataset::TransactionRid> to;
+  for (const auto& [name, text, end] :
+       {std::tuple("from", &request.range.from, &from), std::tuple("to", &request.range.to, &to)}) {
+    if (!text->empty()) {
+      const Result<dataset::TransactionRid> rid = dataset::TransactionRid::Parse(*text);
+      if (!rid.ok()) {
+        return Status::InvalidArgument(
+            fmt::format("{}: {} is no RID of a landing transaction", name, *text));
+      }
+      *end = *rid;
+    }
+  }
+  for (const TransformInput& input : request.inputs) {
+    TransformInput part = input;
+    bool from_met = false;
+    bool to_met = false;
+    TARN_RETURN_IF_ERROR(deps.database.Read([&](metastore::SqlTransaction& sql) {
+      return deps.datasets.VisitCommitted(
+          sql, input.dataset, dataset::kDefaultBranch,
+          [&](const dataset::Transaction& transaction) -> Result<metastore::RowAction> {
+            if (from_met) {
+              part.after = transaction.rid;
+              return metastore::RowAction::kStop;
+            }
+            to_met = to_met || (to && transaction.rid == *to);
+            // Only behind the other end.
+            from_met = from && transaction.rid == *from && (!to || to_met);
+            return metastore::RowAction::kContinue;
+          });
+    }));
+    if ((!from || from_met) && (!to || to_met)) {
+      part.until = to;
+      return std::vector<TransformInput>{std::move(part)};
+    }
+  }
+  return Status::InvalidArgument(
+      fmt::format("{}{}{}: no input of the task has landed {} in this order on its branch master",
+                  request.range.from, from && to ? " to " : "", request.range.to,
+                  from && to ? "these transactions" : "this transaction"));
+}
+
+// Takes in what has landed behind a range, so that the rows of the range that are not the newest
+// of their keys any more tell by their time. Returns the time of the others.
+Result<Timestamp> TakeLater(const pipeline::TransformSpec& copy_spec, const ReloadRequest& request,
+                            TransformInput input, const TransformDeps& deps) {
+  const Clock& clock = deps.catalog.deps().clock;
+  const Timestamp until = clock.Now();
+  for (int waited = 0; clock.Now() <= until; ++waited) {
+    if (waited == 1000) {
+      return Status::Unavailable("the clock of the server stands still");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  input.until.reset();
+  TARN_ASSIGN_OR_RETURN(const std::unique_ptr<TransformTask> later,
+                        TransformTask::Open(copy_spec, {std::move(input)}, request.place, deps));
+  TARN_RETURN_IF_ERROR(Drain(*later));
+  return until;
+}
 
 Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
                                  const pipeline::TransformSpec& copy_spec,
@@ -230,8 +313,9 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
   }
   TransformDeps uncounted = deps;  // What is mapped once more was counted when it was taken in.
   uncounted.on_commit = {};
+  TARN_ASSIGN_OR_RETURN(const std::vector<TransformInput> inputs, InputsOfRange(request, deps));
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<TransformTask> copy,
-                        TransformTask::Open(copy_spec, request.inputs, request.place, uncounted));
+                        TransformTask::Open(copy_spec, inputs, request.place, uncounted));
   // With the columns of the table rows are fitted to their types, as they always are.
   TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, task->table().Load());
   TARN_RETURN_IF_ERROR(copy->table().UseKey(task->table().spec().key));
@@ -239,7 +323,11 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
       lakehouse::UserSchema(loaded.metadata->CurrentSchema()), deps.fence));
   const Timestamp start = deps.catalog.deps().clock.Now();
   TARN_RETURN_IF_ERROR(Drain(*copy));
-  return Reload(request, deps, start).Run(task->table(), copy->table());
+  std::optional<Timestamp> winners_until;
+  if (inputs.front().until) {
+    TARN_ASSIGN_OR_RETURN(winners_until, TakeLater(copy_spec, request, inputs.front(), uncounted));
+  }
+  return Reload(request, deps, start, winners_until).Run(task->table(), copy->table());
 }
 
 }  // namespace
@@ -258,6 +346,15 @@ Result<ReloadCounts> ReloadTable(const ReloadRequest& request, const TransformDe
   if (request.spec.table.mode != lakehouse::Mode::kMerge) {
     return Status::FailedPrecondition(
         "rows of mode append have no key to compare them by: recreate the table instead");
+  }
+  if (!request.range.whole()) {
+    if (request.type != ReloadType::kCompareAndApplyWithoutDeletes) {
+      return Status::InvalidArgument(fmt::format(
+          "type: from and to are only for {}: what other transactions landed would be taken for "
+          "deleted",
+          kTypes[static_cast<size_t>(ReloadType::kCompareAndApplyWithoutDeletes)]));
+    }
+    TARN_RETURN_IF_ERROR(StatusOf(InputsOfRange(request, deps)));  // Before anything is done.
   }
   const pipeline::TransformSpec copy_spec = SpecOfCopy(request.spec);
   TARN_RETURN_IF_ERROR(DropCopy(copy_spec, request.place, deps));

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,13 @@ enum class ReloadType : uint8_t {
 /// As in the pipeline file, "compare_and_apply" and so on. Errors: kInvalidArgument.
 Result<ReloadType> ParseReloadType(std::string_view text);
 
+/// Landing transactions of one input, both included; an empty end is open.
+struct ReloadRange {
+  std::string from;
+  std::string to;
+  [[nodiscard]] bool whole() const { return from.empty() && to.empty(); }
+};
+
 /// Rows by what happened to them.
 struct ReloadCounts {
   int64_t inserted = 0;
@@ -41,12 +49,16 @@ struct ReloadRequest {
   const std::vector<TransformInput>& inputs;
   lakehouse::TargetPlace place;
   ReloadType type = ReloadType::kCompareAndApply;
+  ReloadRange range{};  // Only with kCompareAndApplyWithoutDeletes.
 };
 
 /// Takes in what has landed, applies what is unapplied, and reloads. Nobody else may append or
 /// apply meanwhile: `deps.fence` says so in each commit.
-/// Errors: kFailedPrecondition in append mode; those of TransformTask. The table is as it was but
-/// for what was taken in and applied.
+/// With a range only its transactions are mapped once more, and rows of keys that changed behind it
+/// are left alone: what they have now is newer.
+/// Errors: kFailedPrecondition in append mode; kInvalidArgument for a range with another type, or
+/// whose ends are no committed transactions of one input, in their order; those of TransformTask.
+/// The table is as it was but for what was taken in and applied.
 Result<ReloadCounts> ReloadTable(const ReloadRequest& request, const TransformDeps& deps);
 
 }  // namespace tarn::task

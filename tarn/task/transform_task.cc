@@ -234,11 +234,11 @@ Result<std::vector<LandedInput>> TransformTask::State::ReadConsumed() {
   for (const TransformInput& input : inputs) {
     TARN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                           table->ReadInput(input.dataset.ToString()));
-    std::optional<dataset::TransactionRid> consumed;
+    std::optional<dataset::TransactionRid> consumed = input.after;
     if (text) {
       TARN_ASSIGN_OR_RETURN(consumed, dataset::TransactionRid::Parse(*text));
     }
-    read.push_back({.dataset = input.dataset, .consumed = consumed});
+    read.push_back({.dataset = input.dataset, .consumed = consumed, .until = input.until});
   }
   return read;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ struct TransformInput {
   landing::LandingSpec landing;
   dataset::DatasetRid dataset;
   dataset::DatasetRid rejected;
+  // Of a reload of a range: what lies before it counts as read, and what lies behind is left.
+  std::optional<dataset::TransactionRid> after{};
+  std::optional<dataset::TransactionRid> until{};
 };
 
 struct TransformDeps {

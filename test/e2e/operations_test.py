@@ -553,6 +553,24 @@ def test_dead_letters_land_once_when_the_file_takes_them(server, place):
     assert missing.value.code == 3
 
 
+def test_a_range_of_transactions_is_reloaded(server, place):
+    folder, file = place
+    records = ({"id": 1, "v": "a"}, {"id": 2, "v": "b"}, {"id": 1, "v": "c"})
+    for number, record in enumerate(records):
+        write_lines(folder / f"{number}.jsonl", [record])
+        server.run("run", str(file), "--once")
+    file.write_text(file.read_text() + "    columns: {v: \"upper(v)\"}\n")
+    server.run("pipeline", "apply", str(file))
+    landed = [one["rid"] for one in server.json("dataset", "log", "default/landing/events")]
+    query = "SELECT id, v FROM orders.orders ORDER BY id"
+    server.run("task", "reload", "p.orders", "--from", landed[2], "--to", landed[2])
+    assert server.sql(query) == [{"id": 1, "v": "c"}, {"id": 2, "v": "b"}]  # 1 is newer.
+    server.run("task", "reload", "p.orders", "--to", landed[1])
+    assert server.sql(query) == [{"id": 1, "v": "c"}, {"id": 2, "v": "B"}]
+    server.run("task", "reload", "p.orders", "--from", landed[0])
+    assert server.sql(query) == [{"id": 1, "v": "C"}, {"id": 2, "v": "B"}]
+
+
 def test_groups_and_roles(server):
     server.run("dataset", "create", "default/shared")
     user = server.json("user", "create", "ann")

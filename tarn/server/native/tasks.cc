@@ -116,16 +116,11 @@ Result<http::Response> ReloadTask(NativeApi& api, RequestContext& context) {
                                                task.full_name(), task::TaskKindName(task.kind)));
   }
   TARN_ASSIGN_OR_RETURN(const json body, OptionalBody(context));
-  for (const char* end : {"from", "to"}) {
-    if (body.contains(end)) {
-      return Status::Unimplemented(fmt::format(
-          "{}: a reload of some landing transactions is not available in this version: leave it "
-          "out",
-          end));
-    }
-  }
-  TARN_ASSIGN_OR_RETURN(const std::string type, TextMember(body, "type"));
-  TARN_RETURN_IF_ERROR(api.deps.control.ReloadTask(task.pipeline, task.task, type));
+  task::ReloadOptions options;
+  TARN_ASSIGN_OR_RETURN(options.type, TextMember(body, "type"));
+  TARN_ASSIGN_OR_RETURN(options.from, TextMember(body, "from"));
+  TARN_ASSIGN_OR_RETURN(options.to, TextMember(body, "to"));
+  TARN_RETURN_IF_ERROR(api.deps.control.ReloadTask(task.pipeline, task.task, options));
   return GetTask(api, context);
 }
 
@@ -233,8 +228,10 @@ constexpr NativeRoute kRoutes[] = {
      .pattern = "/tasks/{task}:reload",
      .scope = access::Scope::kPipelinesWrite,
      .handler = &ReloadTask,
-     .summary = "Makes the table of a transform task equal to what has landed, in one commit: "
-                "{type?}: compare_and_apply, compare_and_apply_without_deletes or drop_and_create.",
+     .summary =
+         "Makes the table of a transform task equal to what has landed, in one commit: "
+         "{type?, from?, to?}: compare_and_apply, compare_and_apply_without_deletes (the only "
+         "one for a range of landing transactions) or drop_and_create.",
      .request = "application/json",
      .audit = "task.reload"},
     {.method = "POST",
