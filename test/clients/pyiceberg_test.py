@@ -112,6 +112,35 @@ def test_append_overwrite_delete_and_upsert(catalog, space):
     assert ids(catalog.load_table(f"{space}.t")) == [1, 2, 3]
 
 
+def test_the_server_plans_scans(iceberg, space):
+    planned = iceberg.catalog(**{"scan-planning-mode": "server"})
+    assert planned.supports_server_side_planning()
+    rows = pa.table({"id": pa.array(range(40), pa.int64()),
+                     "day": [datetime.date(2026, 1, 1 + i // 20) for i in range(40)],
+                     "price": [decimal.Decimal(i) / 4 for i in range(40)],
+                     "kind": [f"k{i % 4}" for i in range(40)]})
+    schema = pa.schema([("id", pa.int64()), ("day", pa.date32()),
+                        ("price", pa.decimal128(9, 2)), ("kind", pa.string())])
+    table = planned.create_table(f"{space}.t", schema=schema)
+    with table.update_spec() as update:
+        update.add_field("day", DayTransform(), "on_day")
+    for start in range(0, 40, 10):
+        table.append(rows.slice(start, 10).cast(schema))
+    for text, expected, files in [
+            ("id < 5", range(5), 1), ("id = 5 or id = 35", [5, 35], 2),
+            ("day = '2026-01-02'", range(20, 40), 2), ("not day = '2026-01-02'", range(20), 2),
+            ("price >= 9.50", [38, 39], 1), ("kind in ('k1', 'k9')", range(1, 40, 4), 4),
+            ("kind like 'k3%'", range(3, 40, 4), 4), ("id is null", [], 0),
+            ("id not in (1, 2) and id <= 3", [0, 3], 1)]:
+        scan = table.scan(row_filter=text)
+        assert sorted(scan.to_arrow()["id"].to_pylist()) == sorted(expected), text
+        assert len(list(scan.plan_files())) == files, text
+    first = table.history()[0].snapshot_id
+    assert ids(table, snapshot_id=first) == list(range(10))
+    table.delete("id = 7")
+    assert 7 not in ids(planned.load_table(f"{space}.t"))
+
+
 def test_transaction_is_one_commit(catalog, space):
     table = filled(catalog, space)
     before = len(table.snapshots())

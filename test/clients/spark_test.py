@@ -20,7 +20,7 @@ from pyiceberg.exceptions import CommitFailedException
 from iceberg_server import Server  # First: it knows where the next two lie.
 from changes import Changes
 from engine_world import PIPELINE, EngineWorld, history_of, ordered
-from server import CommandFailed, follow, tasks_of, wait_for
+from server import CommandFailed, follow, metrics_of, tasks_of, wait_for
 from spark_engine import Spark, SparkError
 
 FAR = "TIMESTAMP '2199-01-01 00:00:00'"
@@ -78,6 +78,34 @@ def filled(world, name, version=2, rows=10, partition="", **more):
 
 
 # Namespaces and tables as such.
+
+
+def planned(world):
+    """How often the server has planned a scan."""
+    return sum(float(line.rpartition(" ")[2]) for line in metrics_of(world.server).splitlines()
+               if line.startswith("tarn_http_requests_total") and '/plan"' in line
+               and 'status="200"' in line)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_server_plans_scans(world, space, version):
+    world.spark.add_catalog("planned", world.iceberg.uri, world.iceberg.token, **{
+        "spark.sql.catalog.planned.scan-planning-mode": "server"})
+    name = f"{space}.t"
+    filled(world, name, version=version, rows=60, partition="PARTITIONED BY (truncate(2, name))",
+           **{"write.delete.mode": "merge-on-read"})
+    world.sql(f"DELETE FROM {name} WHERE id % 10 = 5")
+    world.sql(f"INSERT INTO {name} VALUES (100, NULL, NULL)")
+    assert world.deletes(name)
+    before = planned(world)
+    for condition in ("true", "id < 7", "name = 'n15'", "name LIKE 'n2%'", "kind IN (0, 2)",
+                      "NOT id < 30", "name IS NULL", "kind <> 1",
+                      "id BETWEEN 20 AND 26 OR id = 100",
+                      "id IS NOT NULL AND name NOT IN ('n1', 'n2')"):
+        query = f"SELECT * FROM {{}}.{name} WHERE {condition}"
+        assert ordered(world.sql(query.format("planned"))) == ordered(
+            world.sql(query.format("tarn"))), condition
+    assert planned(world) > before
 
 
 def test_namespaces(world, space):

@@ -41,7 +41,7 @@ class TableReplacementTest : public ::testing::Test {
     snapshot.sequence_number = 1;
     snapshot.timestamp_ms = 2;
     snapshot.manifest_list = "file:///w/t/metadata/snap-7.avro";
-    snapshot.summary = {{"operation", "append"}};
+    snapshot.operation = SnapshotOperation::kAppend;
     snapshot.schema_id = 0;
     SnapshotRef ref;
     ref.snapshot_id = 7;

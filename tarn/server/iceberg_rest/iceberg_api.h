@@ -1,6 +1,8 @@
 // IcebergApi: the handlers of iceberg_routes.h, one source per resource.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -9,6 +11,7 @@
 
 #include "tarn/catalog/location_cache.h"
 #include "tarn/catalog/namespace.h"
+#include "tarn/iceberg/scan.h"
 #include "tarn/server/iceberg_rest/catalog_path.h"
 #include "tarn/server/iceberg_rest/iceberg_routes.h"
 #include "tarn/server/iceberg_rest/requests.h"
@@ -85,6 +88,9 @@ class IcebergApi {
   Result<http::Response> RegisterTable(RequestContext& context);
   // vending.cc
   Result<http::Response> GetCredentials(RequestContext& context);
+  // scan_planning.cc
+  Result<http::Response> PlanTable(RequestContext& context);
+  Result<http::Response> FetchTasks(RequestContext& context);
   // table_commits.cc
   Result<http::Response> CommitTable(RequestContext& context);
   Result<http::Response> CommitTransaction(RequestContext& context);
@@ -159,9 +165,18 @@ class IcebergApi {
                                                const iceberg::TableMetadata& metadata) const;
   Result<std::string> InternalLocation(metastore::SqlTransaction& sql,
                                        const RequestContext& context, const Target& target) const;
+  [[nodiscard]] std::string CredentialsText(const GrantedKeys& keys) const;
   /// Ends an answer that has a table's metadata, with the keys and what else clients need to know.
   http::Response WithConfig(std::string text, const CatalogPath& path,
                             const std::optional<GrantedKeys>& keys) const;
+
+  // scan_planning.cc
+  using Tasks = std::vector<iceberg::FileScanTask>;
+  using Plan = std::shared_ptr<const Tasks>;
+  enum class PlanPage : uint8_t { kFirst, kNext };
+  Result<http::Response> AnswerPlan(RequestContext& context, PlanPage page);
+  /// A plan as it was made before, if that is kept.
+  Result<Plan> PlanOf(const std::string& key, const std::function<Result<Tasks>()>& make);
 
   /// kNotFound when the file is gone from a local warehouse.
   Status RequireMetadataFile(const std::string& location);
@@ -182,6 +197,7 @@ class IcebergApi {
   mutable Rid default_project_;  // As found last; guarded by mutex_.
   // Texts by the name of the metadata file and what was asked of it.
   catalog::LocationCache<std::string> answers_{4096, 64 << 20};
+  catalog::LocationCache<Tasks> plans_{64, 64 << 20};  // Of several pages, by table and request.
 };
 
 /// One route, for both the default warehouse and those with a prefix.

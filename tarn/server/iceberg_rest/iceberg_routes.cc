@@ -10,7 +10,8 @@ namespace {
 
 bool OnlyReads(const IcebergRoute& route) {
   const std::string_view method = route.method;
-  return method == "GET" || method == "HEAD" || route.handler == &IcebergApi::ReportMetrics;
+  return method == "GET" || method == "HEAD" || route.handler == &IcebergApi::ReportMetrics ||
+         route.handler == &IcebergApi::PlanTable || route.handler == &IcebergApi::FetchTasks;
 }
 
 }  // namespace
@@ -31,6 +32,8 @@ const std::vector<IcebergRoute>& IcebergRoutes() {
       {"POST", "/namespaces/{namespace}/tables/{table}", &Api::CommitTable},
       {"DELETE", "/namespaces/{namespace}/tables/{table}", &Api::DropTable},
       {"GET", "/namespaces/{namespace}/tables/{table}/credentials", &Api::GetCredentials},
+      {"POST", "/namespaces/{namespace}/tables/{table}/plan", &Api::PlanTable},
+      {"POST", "/namespaces/{namespace}/tables/{table}/tasks", &Api::FetchTasks},
       {"POST", "/namespaces/{namespace}/tables/{table}/metrics", &Api::ReportMetrics},
       {"POST", "/namespaces/{namespace}/tables/{table}/unregister", &Api::UnregisterTable},
       {"POST", "/namespaces/{namespace}/register", &Api::RegisterTable},

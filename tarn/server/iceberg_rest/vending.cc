@@ -210,6 +210,10 @@ Result<std::optional<GrantedKeys>> IcebergApi::KeysFor(const RequestContext& con
   return keys;
 }
 
+std::string IcebergApi::CredentialsText(const GrantedKeys& keys) const {
+  return CredentialsOf(keys, deps_.vendor->bucket()).dump();
+}
+
 http::Response IcebergApi::WithConfig(std::string text, const CatalogPath& path,
                                       const std::optional<GrantedKeys>& keys) const {
   constexpr std::string_view kNoConfig = R"(,"config":{}})";
