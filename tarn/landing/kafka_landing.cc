@@ -17,6 +17,7 @@
 #include "tarn/landing/kafka_target.h"
 #include "tarn/landing/topic_names.h"
 #include "tarn/source/kafka/kafka_source.h"
+#include "tarn/source/kafka/topic_selection.h"
 
 namespace tarn::landing {
 
@@ -75,7 +76,9 @@ struct KafkaLandingRun final : LandingRun {
   [[nodiscard]] bool IsFull() const;
   [[nodiscard]] milliseconds Age() const;
   [[nodiscard]] milliseconds WaitFor(steady_clock::time_point step_started) const;
+  [[nodiscard]] bool IsRecorded(const KafkaTarget& target) const;
   [[nodiscard]] bool IsPassing(const Part& part) const;
+  [[nodiscard]] StoredOffset OffsetBehind(uint32_t index) const;
   Status Commit(LandingProgress& progress);
   Status TakeLetters(KafkaTarget& target);
   Status CloseBatch();
@@ -125,8 +128,14 @@ Status KafkaLandingRun::Open() {
   TARN_RETURN_IF_ERROR(home->Open(datasets.landing, stored));
   targets.emplace(spec.name, std::move(home));
   if (!spec.kafka->one_dataset) {
+    // The datasets of topics that are read no more may be gone, too.
+    TARN_ASSIGN_OR_RETURN(
+        const source::kafka::TopicSelection selection,
+        source::kafka::TopicSelection::Make(spec.kafka->source.topics, spec.kafka->source.exclude));
     for (const auto& [where, offset] : StoredOffsets(stored)) {
-      TARN_RETURN_IF_ERROR(TargetOf(where.topic));
+      if (selection.Matches(where.topic)) {
+        TARN_RETURN_IF_ERROR(TargetOf(where.topic));
+      }
     }
   }
   return OpenSource();
@@ -292,6 +301,10 @@ Status KafkaLandingRun::PassOver(const LostRange& lost, LandingProgress& progres
     part->next = lost.to;
     part->target->gaps.push_back(lost);
     StoredOffset& known = stored[lost.where];
+    if (known.recorded_to() < known.next) {
+      part->target->before_gaps.push_back(
+          {.where = lost.where, .from = known.recorded_to(), .to = known.next});
+    }
     known = {.first = lost.to, .next = lost.to};
   }
   return Status::Ok();
@@ -465,9 +478,29 @@ Status KafkaLandingRun::CloseBatch() {
   return Status::Ok();
 }
 
+// True when the batch is to be a transaction of the dataset: something landed, or messages were
+// read behind a gap, which no later one could record in time.
+bool KafkaLandingRun::IsRecorded(const KafkaTarget& target) const {
+  return target.has_files() ||
+         (!target.gaps.empty() && std::any_of(touched.begin(), touched.end(), [&](uint32_t index) {
+           return parts[index].target == &target && parts[index].range.messages > 0;
+         }));
+}
+
 // A range that waits for the transaction that records a gap before it.
 bool KafkaLandingRun::IsPassing(const Part& part) const {
-  return !part.target->has_files() && !part.target->gaps.empty() && part.range.messages == 0;
+  return !part.target->gaps.empty() && !IsRecorded(*part.target);
+}
+
+// Where a partition stands behind the batch. Without a transaction its range waits for the next.
+StoredOffset KafkaLandingRun::OffsetBehind(uint32_t index) const {
+  const Part& part = parts[index];
+  const StoredOffset& known = stored.at(part.range.where);
+  StoredOffset offset{.first = known.first, .next = part.range.to, .seen = source->seen(index)};
+  if (!IsRecorded(*part.target)) {
+    offset.recorded = known.recorded_to();
+  }
+  return offset;
 }
 
 Status KafkaLandingRun::WriteCommit(metastore::SqlTransaction& sql,
@@ -480,21 +513,22 @@ Status KafkaLandingRun::WriteCommit(metastore::SqlTransaction& sql,
   for (const uint32_t index : touched) {
     const Part& part = parts[index];
     if (!IsPassing(part)) {
-      offsets[part.range.where] = {.first = stored.at(part.range.where).first,
-                                   .next = part.range.to,
-                                   .seen = source->seen(index)};
+      offsets[part.range.where] = OffsetBehind(index);
     }
   }
   for (const auto& [name, target] : targets) {
-    if (!target->has_files()) {
+    if (!IsRecorded(*target)) {
       continue;
     }
     LandedTopics topics{.ranges = {}, .gaps = target->gaps};
     for (const uint32_t index : touched) {
       if (parts[index].target == target.get()) {
         topics.ranges.push_back(parts[index].range);
+        topics.ranges.back().from = stored.at(topics.ranges.back().where).recorded_to();
       }
     }
+    topics.ranges.insert(topics.ranges.end(), target->before_gaps.begin(),
+                         target->before_gaps.end());
     for (const LostRange& lost : target->gaps) {
       offsets.emplace(lost.where, StoredOffset{.first = lost.to, .next = lost.to});
     }
@@ -528,7 +562,7 @@ Status KafkaLandingRun::Commit(LandingProgress& progress) {
   }));
   CrashPoint("landing-after-commit");
   const bool any = std::any_of(targets.begin(), targets.end(),
-                               [](const auto& one) { return one.second->has_files(); });
+                               [&](const auto& one) { return IsRecorded(*one.second); });
   progress.commits += any ? 1 : 0;
   counts = counted.counts;
   json_counters = counted.json_counters;
@@ -539,14 +573,18 @@ Status KafkaLandingRun::Commit(LandingProgress& progress) {
 
 void KafkaLandingRun::EndBatch() {
   Offsets next;
+  std::vector<KafkaTarget*> recorded;
+  for (const auto& [name, target] : targets) {
+    if (IsRecorded(*target)) {
+      recorded.push_back(target.get());
+    }
+  }
   for (const uint32_t index : touched) {
     Part& part = parts[index];
     if (IsPassing(part)) {
       part.next = part.range.from;
     } else {
-      StoredOffset& known = stored[part.range.where];
-      known.next = part.range.to;
-      known.seen = source->seen(index);
+      stored[part.range.where] = OffsetBehind(index);
       next[part.range.where] = part.range.to;
     }
     part.in_batch = false;
@@ -554,10 +592,8 @@ void KafkaLandingRun::EndBatch() {
   source->CommitToGroup(next);
   touched.clear();
   bytes_in_batch = 0;
-  for (const auto& [name, target] : targets) {
-    if (target->has_files()) {
-      target->Committed();
-    }
+  for (KafkaTarget* target : recorded) {
+    target->Committed();
   }
 }
 

@@ -311,6 +311,68 @@ TEST_F(KafkaLandingTest, ALostRangeIsInTheRecord) {
   EXPECT_THAT(nothing.warnings, IsEmpty());
 }
 
+TEST_F(KafkaLandingTest, RecordsHaveNoBreakWhereNothingLanded) {
+  Put(0, R"({"id": 0})");
+  ASSERT_OK(Run());
+  Put(0, "{");
+  Put(0, "[");
+  ASSERT_OK(Run());
+  EXPECT_THAT(Transactions(), SizeIs(1));
+  Put(0, R"({"id": 3})");
+  ASSERT_OK(Run());
+  EXPECT_THAT(Topics(Transactions().front()).ranges, ElementsAre(LandedRange{{"t", 0}, 1, 4, 1}));
+  Put(0, R"({"id": 4})");
+  ASSERT_OK(Run());
+  EXPECT_THAT(Topics(Transactions().front()).ranges, ElementsAre(LandedRange{{"t", 0}, 4, 5, 1}));
+}
+
+TEST_F(KafkaLandingTest, AGapIsRecordedThoughNothingLandsBehindIt) {
+  Put(0, R"({"id": 0})");
+  ASSERT_OK(Run());
+  Put(0, "{");
+  ASSERT_OK(Run());
+  for (int i = 2; i < 10; ++i) {
+    Put(0, "[" + std::string(1 << 20, 'x'));
+  }
+  spec_.kafka->source.on_lost_range = OnLostRange::kContinue;
+  ASSERT_OK(Run());
+  ASSERT_THAT(Transactions(), SizeIs(2));
+  const LandedTopics topics = Topics(Transactions().front());
+  ASSERT_THAT(topics.gaps, SizeIs(1));
+  EXPECT_EQ(topics.gaps[0].from, 2);
+  EXPECT_THAT(topics.ranges,
+              ElementsAre(LandedRange{{"t", 0}, topics.gaps[0].to, 10, 10 - topics.gaps[0].to},
+                          LandedRange{{"t", 0}, 1, 2, 0}));
+  EXPECT_THAT(Landed(), ElementsAre("0@0=0"));
+  ASSERT_OK_AND_ASSIGN(const LandingProgress nothing, Run());
+  EXPECT_THAT(nothing.warnings, IsEmpty());
+}
+
+TEST_F(KafkaLandingTest, ATopicsDatasetThatWasDeletedBeginsAnew) {
+  spec_.kafka->one_dataset = false;
+  Put(0, R"({"id": 1})");
+  Put(1, R"({"id": 2})");
+  ASSERT_OK(Run());
+  of_topics_.clear();
+  Put(0, R"({"id": 3})");
+  ASSERT_OK(Run());
+  EXPECT_THAT(Column("id", of_topics_.at("t").landing), SizeIs(3));
+  ASSERT_OK(Run());
+  EXPECT_THAT(Column("id", of_topics_.at("t").landing), SizeIs(3));
+}
+
+TEST_F(KafkaLandingTest, ATopicThatIsReadNoMoreNeedsNoDataset) {
+  spec_.kafka->one_dataset = false;
+  spec_.kafka->source.topics = {"%"};
+  Put(0, R"({"id": 1})");
+  ASSERT_OK(Run());
+  ASSERT_TRUE(of_topics_.contains("t"));
+  of_topics_.clear();
+  spec_.kafka->source.exclude = {"t"};
+  ASSERT_OK(Run());
+  EXPECT_FALSE(of_topics_.contains("t"));
+}
+
 TEST_F(KafkaLandingTest, ATopicThatWasMadeAgainAndHasMoreIsALostRange) {
   Put(0, R"({"id": 0})");
   Put(0, R"({"id": 1})");

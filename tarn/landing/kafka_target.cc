@@ -38,8 +38,15 @@ Status KafkaTarget::Open(const dataset::DatasetRid& home, StoredOffsets& offsets
     known.emplace();
     known->first_start = deps_.clock.Now();
     known->source = spec_.source_uri;
-    TARN_RETURN_IF_ERROR(deps_.database.Write(
-        [&](SqlTransaction& sql) { return StartState(sql, dataset, *known); }));
+    // A dataset that was deleted for good and made again begins anew.
+    const StoredOffsets back = BeginAnew(home, offsets);
+    TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      if (deps_.fence) {
+        TARN_RETURN_IF_ERROR(deps_.fence(sql));
+      }
+      TARN_RETURN_IF_ERROR(StartState(sql, dataset, *known));
+      return WriteOffsets(sql, home.ToString(), back);
+    }));
   }
   if (known->source != spec_.source_uri) {
     return Status::FailedPrecondition(
@@ -50,6 +57,22 @@ Status KafkaTarget::Open(const dataset::DatasetRid& home, StoredOffsets& offsets
   TARN_RETURN_IF_ERROR(FollowBranch(home, offsets));
   TARN_ASSIGN_OR_RETURN(rows_, LandingRows::Make(spec_, landed_.columns, landed_.keys));
   return Status::Ok();
+}
+
+// Offsets of the task that are about a dataset before this one; those that changed.
+StoredOffsets KafkaTarget::BeginAnew(const dataset::DatasetRid& home,
+                                     StoredOffsets& offsets) const {
+  StoredOffsets back;
+  if (home == datasets_.landing) {
+    return back;
+  }
+  for (auto& [where, offset] : offsets) {
+    if (Takes(where.topic) && offset.next != offset.first) {
+      offset = {.first = offset.first, .next = offset.first};
+      back[where] = offset;
+    }
+  }
+  return back;
 }
 
 // What later transactions landed is landed again. Each partition goes back to where the newest
@@ -92,6 +115,7 @@ Status KafkaTarget::FollowBranch(const dataset::DatasetRid& home, StoredOffsets&
       const auto end = ends.find(where);
       offset.next = end == ends.end() ? offset.first : end->second;
       offset.seen.reset();  // It may be one behind.
+      offset.recorded.reset();
       back[where] = offset;
     }
   }
@@ -170,6 +194,7 @@ void KafkaTarget::Committed() {
   stored_schema_ = MakeLandingSchema(spec_, rows_->column_set());
   closed_.clear();
   gaps.clear();
+  before_gaps.clear();
   rows_in_batch_ = 0;
 }
 

@@ -23,7 +23,8 @@ class KafkaTarget {
   KafkaTarget(LandingSpec spec, LandingDatasets datasets, const LandingDeps& deps);
 
   /// Reads what earlier commits left, or records the first start. When the branch of the dataset
-  /// was set back, `offsets` of its topics go back with it, here and in the metastore.
+  /// was set back, or it is not the one that they were read for, `offsets` of its topics go back
+  /// with it, here and in the metastore.
   Status Open(const dataset::DatasetRid& home, StoredOffsets& offsets);
 
   [[nodiscard]] LandingRows& rows() { return *rows_; }
@@ -44,10 +45,14 @@ class KafkaTarget {
   /// The transaction is committed: a new batch begins.
   void Committed();
 
-  std::vector<source::kafka::LostRange> gaps;  // For the record of the next transaction.
-  std::optional<Timestamp> newest_event;       // Of what was handed over.
+  // For the record of the next transaction: what was passed over, and what was read before that
+  // without landing anything.
+  std::vector<source::kafka::LostRange> gaps;
+  std::vector<LandedRange> before_gaps;
+  std::optional<Timestamp> newest_event;  // Of what was handed over.
 
  private:
+  StoredOffsets BeginAnew(const dataset::DatasetRid& home, StoredOffsets& offsets) const;
   Status FollowBranch(const dataset::DatasetRid& home, StoredOffsets& offsets);
 
   const LandingSpec spec_;

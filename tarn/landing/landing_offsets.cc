@@ -100,13 +100,16 @@ Result<StoredOffsets> ReadOffsets(SqlTransaction& sql, std::string_view dataset)
   StoredOffsets offsets;
   TARN_RETURN_IF_ERROR(sql.Query(
       "SELECT topic, partition_number, first_offset, next_offset, seen_offset, "
-      "seen_digest FROM landing_offset WHERE dataset = ?1",
+      "seen_digest, recorded_offset FROM landing_offset WHERE dataset = ?1",
       {std::string(dataset)}, [&](const SqlRow& row) -> Result<RowAction> {
         StoredOffset& offset = offsets[{.topic = std::string(row.Text(0)),
                                         .partition = static_cast<int32_t>(row.Int(1))}];
         offset = {.first = row.Int(2), .next = row.Int(3)};
         if (!row.IsNull(4) && !row.IsNull(5)) {
           offset.seen = {.offset = row.Int(4), .digest = static_cast<uint64_t>(row.Int(5))};
+        }
+        if (!row.IsNull(6)) {
+          offset.recorded = row.Int(6);
         }
         return RowAction::kContinue;
       }));
@@ -121,14 +124,19 @@ Status WriteOffsets(SqlTransaction& sql, std::string_view dataset, const StoredO
       seen_offset = offset.seen->offset;
       seen_digest = static_cast<int64_t>(offset.seen->digest);
     }
+    SqlValue recorded;
+    if (offset.recorded) {
+      recorded = *offset.recorded;
+    }
     TARN_RETURN_IF_ERROR(sql.Execute(
         "INSERT INTO landing_offset (dataset, topic, partition_number, first_offset, next_offset, "
-        "seen_offset, seen_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (dataset, "
-        "topic, partition_number) DO UPDATE SET first_offset = excluded.first_offset, next_offset "
-        "= excluded.next_offset, seen_offset = excluded.seen_offset, seen_digest = "
-        "excluded.seen_digest",
+        "seen_offset, seen_digest, recorded_offset) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON "
+        "CONFLICT (dataset, topic, partition_number) DO UPDATE SET first_offset = "
+        "excluded.first_offset, next_offset = excluded.next_offset, seen_offset = "
+        "excluded.seen_offset, seen_digest = excluded.seen_digest, recorded_offset = "
+        "excluded.recorded_offset",
         {std::string(dataset), where.topic, int64_t{where.partition}, offset.first, offset.next,
-         seen_offset, seen_digest}));
+         seen_offset, seen_digest, recorded}));
   }
   return Status::Ok();
 }

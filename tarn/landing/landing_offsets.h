@@ -20,7 +20,9 @@ struct LandedRange {
   source::kafka::TopicPartition where;
   int64_t from = 0;
   int64_t to = 0;
-  int64_t messages = 0;  // The rest are holes: compacted messages, markers of transactions.
+  // The rest are holes: compacted messages, markers of transactions, and messages of batches of
+  // which nothing landed.
+  int64_t messages = 0;
   friend bool operator==(const LandedRange&, const LandedRange&) = default;
 };
 
@@ -40,6 +42,10 @@ struct StoredOffset {
   int64_t first = 0;                                 // Where reading the partition began.
   int64_t next = 0;                                  // Behind what is landed.
   std::optional<source::kafka::SeenMessage> seen{};  // The newest message that is.
+  // Where the ranges in records end, when that is before `next`: what lies between was read, and
+  // nothing of it landed.
+  std::optional<int64_t> recorded{};
+  [[nodiscard]] int64_t recorded_to() const { return recorded.value_or(next); }
   friend bool operator==(const StoredOffset&, const StoredOffset&) = default;
 };
 using StoredOffsets = std::map<source::kafka::TopicPartition, StoredOffset>;

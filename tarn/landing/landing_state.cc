@@ -69,6 +69,11 @@ ALTER TABLE landing_offset ADD COLUMN seen_offset INTEGER;
 ALTER TABLE landing_offset ADD COLUMN seen_digest INTEGER;
 )sql";
 
+// Where the ranges in the records of transactions end; NULL: at next_offset.
+constexpr std::string_view kRecordedOffsets = R"sql(
+ALTER TABLE landing_offset ADD COLUMN recorded_offset INTEGER;
+)sql";
+
 constexpr std::string_view kFileColumns =
     "SELECT f.key, f.etag, f.size_bytes, f.modified, f.content_hash, f.outcome, f.loaded FROM "
     "landing_file AS f ";
@@ -162,7 +167,8 @@ std::vector<metastore::Migration> Migrations() {
           {"landing", 2, std::string(kCommitNumbers)},
           {"landing", 3, std::string(kSourceKeys)},
           {"landing", 4, std::string(kKafkaOffsets)},
-          {"landing", 5, std::string(kSeenMessages)}};
+          {"landing", 5, std::string(kSeenMessages)},
+          {"landing", 6, std::string(kRecordedOffsets)}};
 }
 
 std::string EncodePositions(const LandingPositions& positions) {

@@ -18,9 +18,10 @@ constexpr std::string_view kOurs[] = {
     "enable.auto.offset.store", "enable.partition.eof", "isolation.level",
     "metadata.broker.list",     "offset.store.method",  "offset.store.path"};
 // What would load libraries of the server, run its programs, or replace the cluster.
-constexpr std::string_view kUnsafe[] = {
-    "enabled_events",      "plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.id",
-    "ssl.engine.location", "test.mock.broker.rtt", "test.mock.num.brokers"};
+constexpr std::string_view kUnsafe[] = {"enabled_events",          "plugin.library.paths",
+                                        "sasl.kerberos.kinit.cmd", "ssl.engine.id",
+                                        "ssl.engine.location",     "ssl.providers",
+                                        "test.mock.broker.rtt",    "test.mock.num.brokers"};
 constexpr std::string_view kFiles[] = {"sasl.kerberos.keytab",     "ssl.ca.location",
                                        "ssl.certificate.location", "ssl.crl.location",
                                        "ssl.key.location",         "ssl.keystore.location"};

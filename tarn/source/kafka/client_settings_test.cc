@@ -28,7 +28,7 @@ TEST(ClientSettingsTest, WhatExactlyOnceRestsOnIsOurs) {
 
 TEST(ClientSettingsTest, NothingLoadsLibrariesOrRunsPrograms) {
   for (const char* name : {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location",
-                           "test.mock.num.brokers"}) {
+                           "ssl.providers", "test.mock.num.brokers"}) {
     EXPECT_THAT(CheckProperty(name, "1"), FailsWith(ErrorCode::kInvalidArgument, "may not be set"))
         << name;
   }
