@@ -692,5 +692,24 @@ TEST_F(EngineTest, OptionsOutOfRangeAreRefused) {
               Fails(ErrorCode::kNotFound));
 }
 
+// A thread that fails interrupts the others, and what they say of that is not the reason.
+TEST_F(EngineTest, AFailureOfOneThreadIsToldWithItsReason) {
+  Open({.threads = 4});
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session, engine_->OpenSession());
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<ArrowStream> stream,
+        session->Query("SELECT CAST(CASE WHEN range > 300000 THEN 'none' ELSE '1' END AS INT) "
+                       "FROM range(400000)"));
+    Status status;
+    while (status.ok()) {
+      const auto batch = stream->Next();
+      status = batch.status();
+      ASSERT_TRUE(!status.ok() || *batch != nullptr);
+    }
+    EXPECT_THAT(status, FailsWith(ErrorCode::kInvalidArgument, "none"));
+  }
+}
+
 }  // namespace
 }  // namespace tarn::engine

@@ -49,9 +49,9 @@ class ResultStream : public ArrowStream {
   ~ResultStream() override { End(); }
 
   Status Start(std::string_view sql) {
-    const std::string text(sql);
+    sql_ = sql;
     PreparedHandle statement;
-    if (duckdb_prepare(state_->connection.get(), text.c_str(), statement.out()) == DuckDBError) {
+    if (duckdb_prepare(state_->connection.get(), sql_.c_str(), statement.out()) == DuckDBError) {
       return state_->Failure(duckdb_prepare_error(statement.get()));
     }
     result_ = std::make_unique<ResultHandle>();
@@ -83,11 +83,27 @@ class ResultStream : public ArrowStream {
     if (!batch.ok()) {
       failure_ = batch.status();
       End();
+      if (failure_.reason() == kReasonLost) {
+        failure_ = FindReason();
+      }
+      return failure_;
     }
     return batch;
   }
 
  private:
+  /// Why the statement fails, by running it again for nothing but that.
+  Status FindReason() {
+    const Status lost = failure_;
+    state_->streaming = true;
+    Status again = Start(sql_);
+    while (again.ok() && result_ != nullptr) {
+      again = StatusOf(Fetch());
+    }
+    End();
+    return again.ok() ? lost : again;
+  }
+
   /// One chunk as a batch; nullptr at the end.
   Result<std::shared_ptr<arrow::RecordBatch>> Fetch() {
     if (result_ == nullptr) {
@@ -140,6 +156,7 @@ class ResultStream : public ArrowStream {
 
   std::shared_ptr<SessionState> state_;
   QueryOptions options_;
+  std::string sql_;
   std::unique_ptr<ResultHandle> result_;
   std::unique_ptr<ResultTypes> types_;
   Status failure_;
@@ -169,7 +186,17 @@ Status SessionState::Failure(std::string_view text) const {
   if (interrupted) {
     return {ErrorCode::kCancelled, "the statement was interrupted"};
   }
-  return own.ok() ? FromDuckText(text) : own;
+  if (!own.ok()) {
+    return own;
+  }
+  Status told = FromDuckText(text);
+  if (told.code() == ErrorCode::kCancelled) {
+    return Status::Unavailable(
+               "the statement failed in one of its threads, and which failure it was got lost: try "
+               "it again")
+        .WithReason(std::string(kReasonLost));
+  }
+  return told;
 }
 
 uint64_t SessionState::ConnectionId() const {

@@ -23,6 +23,10 @@ struct Engine::Core {
   DeletedRowsRegistry deleted_rows;
 };
 
+/// Reason of a failure whose own reason the engine lost: when a thread fails, the engine interrupts
+/// the others, and what they say of that may come first.
+inline constexpr std::string_view kReasonLost = "EngineReasonLost";
+
 /// State of one connection. Owner thread, but for `interrupted`.
 struct SessionState {
   std::shared_ptr<Engine::Core> engine;
@@ -32,7 +36,8 @@ struct SessionState {
   std::shared_ptr<FailureSlot> failure = std::make_shared<FailureSlot>();
   std::map<std::string, int64_t> sources;  // View name as registered -> source id.
 
-  /// The failure behind an error text, with the code of our own code where that caused it.
+  /// The failure behind an error text, with the code of our own code where that caused it. An
+  /// interrupt that nobody asked for is kUnavailable, reason kReasonLost.
   Status Failure(std::string_view text) const;
   /// Number of the connection, which names of this session are bound to.
   [[nodiscard]] uint64_t ConnectionId() const;

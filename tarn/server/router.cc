@@ -227,7 +227,7 @@ http::Response Router::Handle(http::Request& request) {
                          id = context.request_id,
                          user = context.principal.user_id](http::BodySink& sink) {
       Status status = produce(sink);
-      if (!status.ok() && status.code() != ErrorCode::kCancelled) {
+      if (!status.ok()) {  // Cancelled ones, too: it may be the server that is leaving.
         failed->Add(id, user, status);
       }
       return status;
