@@ -202,7 +202,10 @@ def test_equality_deletes_are_read_and_compacted_away(world):
     register(world, table, location=location)
     left = [[0], [2], [3], [4], [5], [7]]
     assert rows(server, "SELECT id FROM others.deleted ORDER BY id") == left
-    doctor = server.json("table", "doctor", "others.deleted")
+    with pytest.raises(CommandFailed) as finding:
+        server.run("table", "doctor", "others.deleted")
+    assert finding.value.code == 1 and "0 errors, 1 warnings" in finding.value.errors
+    doctor = json.loads(server.run("table", "doctor", "others.deleted", "--json", check=False))
     assert any("equality deletes" in finding["finding"] for finding in doctor)
     report = server.json("table", "compact", "others.deleted")
     assert (report["filesAfter"], report["deletedRows"]) == (1, 2)
