@@ -10,6 +10,7 @@
 #include "tarn/cli/dataset_options.h"
 #include "tarn/cli/dataset_transfer.h"
 #include "tarn/cli/exit_code.h"
+#include "tarn/cli/interrupt.h"
 
 namespace tarn::cli {
 
@@ -139,6 +140,7 @@ Status Put(CommandContext& context, const DatasetOptions& options) {
     TARN_ASSIGN_OR_RETURN(const json uploaded, UploadAll(context, rid, options.transaction, files));
     return context.Out().Show(json{{"files", uploaded}}, TableOf(uploaded, kFileColumns));
   }
+  const InterruptWatch watch;  // An OPEN transaction would block the branch.
   TARN_ASSIGN_OR_RETURN(const std::string transaction,
                         StartTransaction(context, rid, options, options.type));
   const Result<json> uploaded = UploadAll(context, rid, transaction, files);

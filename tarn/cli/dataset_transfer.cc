@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "tarn/cli/exit_code.h"
+#include "tarn/cli/interrupt.h"
 #include "tarn/cli/progress.h"
 
 namespace tarn::cli {
@@ -69,6 +71,21 @@ Status WalkFolder(const std::string& folder, const std::string& prefix,
   return Status::Ok();
 }
 
+// The second one would replace the first without a word.
+Status CheckDistinct(const std::vector<LocalFile>& files) {
+  std::map<std::string_view, const LocalFile*> known;
+  for (const LocalFile& file : files) {
+    const auto [first, fresh] = known.emplace(file.logical, &file);
+    if (!fresh) {
+      return UsageError(first->second->local + " and " + file.local + " would both be " +
+                        file.logical +
+                        " in the dataset: upload them one by one, with --as or "
+                        "--prefix");
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Result<std::vector<LocalFile>> PlanUploads(const std::vector<std::string>& locals,
@@ -90,6 +107,7 @@ Result<std::vector<LocalFile>> PlanUploads(const std::vector<std::string>& local
       return UsageError("upload " + local + ": no such file or folder");
     }
   }
+  TARN_RETURN_IF_ERROR(CheckDistinct(files));
   return files;
 }
 
@@ -123,9 +141,12 @@ Result<json> UploadOne(CommandContext& context, const std::string& dataset_rid,
                           {{"transactionRid", transaction_rid}});
   call.headers = {{"Content-Type", "application/octet-stream"}, {"Accept", "application/json"}};
   call.upload = [&](char* out, size_t size) -> Result<size_t> {
+    TARN_RETURN_IF_ERROR(InterruptWatch::Check());
     const size_t count = std::fread(out, 1, size, input.get());
+    const int failure = errno;
+    TARN_RETURN_IF_ERROR(InterruptWatch::Check());
     if (count == 0 && std::ferror(input.get()) != 0) {
-      return LocalFailure("read", file.local);
+      return LocalFailure("read", file.local, failure);
     }
     return count;
   };

@@ -18,7 +18,8 @@ struct LocalFile {
 };
 
 /// Files named directly keep their last name; folders are walked, names relative to the folder, in
-/// byte order. `prefix` goes before every name. Errors: usage errors that name what is missing.
+/// byte order. `prefix` goes before every name. Errors: usage errors that name what is missing, or
+/// two files that would have one name.
 Result<std::vector<LocalFile>> PlanUploads(const std::vector<std::string>& locals,
                                            const std::string& prefix);
 
@@ -29,7 +30,8 @@ inline constexpr std::string_view kNameRefused = "NameRefused";
 /// path that would leave it (absolute, "..") or that the file system cannot name (NUL).
 Result<std::string> PlanDownload(const std::string& folder, std::string_view logical);
 
-/// Streams one file into an open transaction; returns the File of the answer.
+/// Streams one file into an open transaction; returns the File of the answer. Errors: kCancelled
+/// when an InterruptWatch noted a signal.
 Result<nlohmann::json> UploadOne(CommandContext& context, const std::string& dataset_rid,
                                  const std::string& transaction_rid, const LocalFile& file);
 

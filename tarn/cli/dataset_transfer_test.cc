@@ -34,6 +34,19 @@ TEST(DatasetTransferTest, PlansFilesFoldersAndNames) {
   EXPECT_EQ(ExitCodeOf(PlanUploads({"-"}, "").status()), kExitUsage);
 }
 
+TEST(DatasetTransferTest, TwoFilesOfOneNameAreRefused) {
+  const TemporaryDirectory directory;
+  const std::string base = directory.path().string();
+  for (const char* folder : {"a", "b"}) {
+    std::filesystem::create_directories(directory.path() / folder);
+    std::ofstream(directory.path() / folder / "f") << folder;
+  }
+  EXPECT_THAT(PlanUploads({base + "/a", base + "/b"}, ""),
+              FailsWith(ErrorCode::kInvalidArgument, "would both be f"));
+  EXPECT_THAT(PlanUploads({base + "/a/f", base + "/b/f"}, "x/"),
+              FailsWith(ErrorCode::kInvalidArgument, "would both be x/f"));
+}
+
 TEST(DatasetTransferTest, DownloadsNeverLeaveTheirFolder) {
   EXPECT_THAT(PlanDownload("/x", "a/b c"), IsOkAndHolds(std::string("/x/a/b c")));
   EXPECT_THAT(PlanDownload("/x", "..a"), IsOkAndHolds(std::string("/x/..a")));

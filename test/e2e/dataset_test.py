@@ -1,12 +1,13 @@
 """Branches, merges, tags, increments and retention of datasets on the command line."""
 
 import json
+import signal
 import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
-from server import CommandFailed, binary
+from server import CommandFailed, binary, wait_for
 
 
 def run(server, *arguments):
@@ -242,3 +243,18 @@ def test_what_cannot_be_inferred_is_said(server, tmp_path):
     with pytest.raises(urllib.error.HTTPError) as failure:
         infer(server, body={"sample": {"files": 0}})
     assert failure.value.code == 400
+
+
+def test_an_interrupted_upload_leaves_the_branch_free(server, tmp_path):
+    server.run("dataset", "create", "default/d")
+    upload = subprocess.Popen(
+        [binary(), "dataset", "put", "default/d", "-", "--as", "x", "--url", server.url,
+         "--home", str(server.home)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    upload.stdin.write(b"some bytes, and more to come")
+    upload.stdin.flush()
+    wait_for(lambda: [one for one in run(server, "log", "default/d") if one["status"] == "OPEN"])
+    upload.send_signal(signal.SIGINT)
+    assert upload.wait(timeout=60) != 0 and b"interrupted" in upload.stderr.read()
+    assert not run(server, "log", "default/d")
+    put(server, tmp_path, "y", "1")
+    assert [file["path"] for file in run(server, "ls", "default/d")] == ["y"]
