@@ -51,7 +51,10 @@ std::string EscapeForTerminal(std::string_view text) {
 }
 
 std::string FormatTable(const Table& table) {
-  std::vector<std::vector<std::string>> lines = {table.columns};
+  std::vector<std::vector<std::string>> lines(1);
+  for (const std::string& column : table.columns) {
+    lines.front().push_back(EscapeForTerminal(column));
+  }
   for (const std::vector<std::string>& row : table.rows) {
     std::vector<std::string> cells;
     for (const std::string& cell : row) {

@@ -13,6 +13,7 @@ TEST(OutputTest, TablesAlignAndEscape) {
   const Table table{.columns = {"NAME", "SIZE"}, .rows = {{"a\nb", "1"}, {"größe", "22"}, {"x"}}};
   EXPECT_EQ(FormatTable(table), "NAME   SIZE\na\\nb   1\ngröße  22\nx\n");
   EXPECT_EQ(FormatTable({.columns = {"A", "B"}, .rows = {}}), "A  B\n");
+  EXPECT_EQ(FormatTable({.columns = {"\x1b[31mA"}, .rows = {}}), "\\x1b[31mA\n");
 }
 
 TEST(OutputTest, ControlCharactersNeverReachTheTerminal) {
