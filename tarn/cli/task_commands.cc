@@ -57,7 +57,9 @@ void AddTaskCommands(CLI::App& app, CommandContext& context) {
       {"start", "run the task until it is stopped"},
       {"stop", "stop the task at its next commit"},
       {"apply", "merge what has been landed now"},
-      {"recreate", "drop the task's table and make it again from all that has landed"}};
+      {"recreate",
+       "drop the task's table; the task makes it again from all that has landed, at once when it "
+       "is running, else once it is started"}};
   for (const auto& [verb, help] : verbs) {
     add(verb, help, [&context, options, verb = std::string(verb)] {
       return CallAndShow(context, "POST", TaskTarget(*options, ":" + verb), json::object(), {});

@@ -68,11 +68,13 @@ void ReadFiles(YamlReader& keys, LandingSpec& spec) {
   files.listing.future =
       read_future ? source::files::FuturePolicy::kRead : source::files::FuturePolicy::kWait;
   files.decide.read_future = read_future;
-  files.decide.on_changed = keys.Choice("on_changed", {"report", "reload"}, 0) == 0
-                                ? source::files::OnChanged::kReport
-                                : source::files::OnChanged::kReload;
   const bool remove = keys.Flag("delete_after_load", false);
   spec.move_to = keys.Text("move_to");
+  // A folder whose files go once they are loaded is an inbox: names come again with something new.
+  const bool is_inbox = remove || !spec.move_to.empty();
+  files.decide.on_changed = keys.Choice("on_changed", {"report", "reload"}, is_inbox ? 1 : 0) == 0
+                                ? source::files::OnChanged::kReport
+                                : source::files::OnChanged::kReload;
   if (remove && !spec.move_to.empty()) {
     keys.Complain("move_to", "cannot be combined with delete_after_load: true");
   }

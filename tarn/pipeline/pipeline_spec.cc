@@ -206,8 +206,8 @@ Result<PipelineSpec> ParsePipeline(std::string_view yaml, const Variables& varia
   TARN_ASSIGN_OR_RETURN(YamlReader document, YamlReader::Parse(yaml));
   PipelineSpec pipeline;
   pipeline.name = document.RequiredText("pipeline");
-  if (!pipeline.name.empty() && !IsPlainName(pipeline.name)) {
-    document.Complain("pipeline", "a name has only a-z, 0-9, _ and -");
+  if (document.Has("pipeline") && !IsPlainName(pipeline.name)) {
+    document.Complain("pipeline", "a name has only a-z, 0-9, _ and -, at least one of them");
   }
   pipeline.project = document.Text("project", "default");
   std::map<std::string, SourceSpec> sources;

@@ -118,6 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"key: [id]", "key: [id]\n    key: [x]", "there twice"},
         BadFile{"pipeline: shop", "pipeline: Shop", "a name has only"},
         BadFile{"pipeline: shop", "pipeline: [", "line 4"},
+        BadFile{"pipeline: shop", "pipeline: \"\"", "pipeline: a name has only a-z"},
         BadFile{"history: true", "mode: append\n    history: true", "mode append"},
         BadFile{"type: json", "type: xml", "xml is not available in this version"},
         BadFile{"interval: 200ms", "interval: 200", "landing.events.commit.interval"},
@@ -266,6 +267,22 @@ TEST(PipelineSpecTest, AliasesMayNotNameThemselvesOrGrowWithoutEnd) {
   std::string shared(kShop);
   shared.replace(shared.find("commit: {"), 9, "commit: &c {");
   EXPECT_OK(ParsePipeline(shared));
+}
+
+TEST(PipelineSpecTest, AnInboxTakesUsedNamesAgain) {
+  const auto changed = [](std::string_view more) {
+    std::string text(kShop);
+    text.replace(text.find("source: in"), 10, "source: in\n" + std::string(more));
+    const Result<PipelineSpec> spec = ParsePipeline(text);
+    EXPECT_OK(spec);
+    return spec->landings.front().files.decide.on_changed;
+  };
+  using source::files::OnChanged;
+  EXPECT_EQ(changed(""), OnChanged::kReport);
+  EXPECT_EQ(changed("    delete_after_load: false\n"), OnChanged::kReport);
+  EXPECT_EQ(changed("    delete_after_load: true\n"), OnChanged::kReload);
+  EXPECT_EQ(changed("    move_to: done\n"), OnChanged::kReload);
+  EXPECT_EQ(changed("    move_to: done\n    on_changed: report\n"), OnChanged::kReport);
 }
 
 TEST(PipelineSpecTest, TwoTasksMayNotNeedOneName) {
