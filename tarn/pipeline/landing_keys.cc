@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tarn/format/field_type.h"
+#include "tarn/pipeline/folder_name.h"
 #include "tarn/source/kafka/topic_selection.h"
 
 namespace tarn::pipeline {
@@ -257,7 +258,7 @@ LandingSpec ReadLanding(const std::string& name, YamlReader& keys,
                         const std::map<std::string, SourceSpec>& sources) {
   LandingSpec spec;
   spec.name = name;
-  spec.schema = keys.Text("schema", "landing");
+  spec.schema = ReadFolderName(keys, "schema", "landing");
   const std::string source = keys.RequiredText("source");
   if (const auto found = sources.find(source); found != sources.end()) {
     spec.source_uri = found->second.uri;

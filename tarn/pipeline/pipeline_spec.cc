@@ -8,6 +8,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "tarn/landing/topic_names.h"
+#include "tarn/pipeline/folder_name.h"
 #include "tarn/pipeline/landing_keys.h"
 #include "tarn/pipeline/transform_keys.h"
 #include "tarn/pipeline/yaml_check.h"
@@ -209,7 +210,7 @@ Result<PipelineSpec> ParsePipeline(std::string_view yaml, const Variables& varia
   if (document.Has("pipeline") && !IsPlainName(pipeline.name)) {
     document.Complain("pipeline", "a name has only a-z, 0-9, _ and -, at least one of them");
   }
-  pipeline.project = document.Text("project", "default");
+  pipeline.project = ReadFolderName(document, "project", "default");
   std::map<std::string, SourceSpec> sources;
   YamlReader source_keys = document.Child("sources");
   source_keys.Expand(variables);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "tarn/pipeline/folder_name.h"
+
 namespace tarn::pipeline {
 
 namespace {
@@ -152,8 +154,8 @@ void ReadViewHeaders(YamlReader& keys, lakehouse::TableSpec& table) {
 
 void ReadTable(const std::string& name, YamlReader& keys, TransformSpec& spec) {
   lakehouse::TableSpec& table = spec.table;
-  table.external_schema = keys.Text("schema", name);
-  table.internal_schema = keys.Text("internal_schema", name + "_internal");
+  table.external_schema = ReadFolderName(keys, "schema", name);
+  table.internal_schema = ReadFolderName(keys, "internal_schema", name + "_internal");
   table.name = keys.Text("prefix") + name;
   table.history_suffix = keys.Text("history_suffix", "__history");
   table.partition_by = keys.Texts("partition_by");
