@@ -380,8 +380,10 @@ Result<std::vector<PreviewedFile>> Control::PreviewFiles(const PipelineText& tex
     return Status::Ok();
   }));
   std::vector<PreviewedFile> files;
+  const bool any_files = std::any_of(spec.landings.begin(), spec.landings.end(),
+                                     [](const auto& one) { return !one.kafka; });
   for (const landing::LandingSpec& one : spec.landings) {
-    if (!landing.empty() && one.name != landing) {
+    if (landing.empty() ? one.kafka && any_files : one.name != landing) {
       continue;
     }
     const Result<source::files::FilesPreview> preview = PreviewLanding(deps_, project, one);

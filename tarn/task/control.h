@@ -127,7 +127,8 @@ class Control {
   /// Stops and forgets it. Datasets and tables stay.
   Status DeletePipeline(std::string_view name);
 
-  /// Files of one landing task of the file (all when `landing` is empty).
+  /// Files of one landing task of the file (of all that read files when `landing` is empty).
+  /// Errors: kInvalidArgument for a task over topics.
   Result<std::vector<PreviewedFile>> PreviewFiles(const PipelineText& text,
                                                   std::string_view landing);
   /// The first rows of one landing task as they would land; null when there are none.

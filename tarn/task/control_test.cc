@@ -87,6 +87,22 @@ TEST_F(ControlTest, LagOfATransformIsInRowsAndBytes) {
 }
 
 // Nothing lands in a dataset that is in the trash, and no new one quietly takes its place.
+TEST_F(ControlTest, APreviewOfAllTasksIsOfThoseThatReadFiles) {
+  std::ofstream(directory_.path() / "in" / "new.jsonl") << R"({"id": 2})" << "\n";
+  const std::string yaml = "pipeline: p\nsources:\n  in: {type: files, uri: \"file://" +
+                           (directory_.path() / "in").string() +
+                           "\"}\n  bus: {type: kafka, brokers: [\"127.0.0.1:1\"]}\n"
+                           "landing:\n  events: {source: in, content: {type: json}}\n"
+                           "  topics: {source: bus, topics: [t], content: {type: json}}\n";
+  ASSERT_OK_AND_ASSIGN(std::vector<PreviewedFile> files,
+                       control_->PreviewFiles({.yaml = yaml}, ""));
+  std::erase_if(files, [](const PreviewedFile& file) { return !file.excluded_because.empty(); });
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files[0].path, "new.jsonl");
+  EXPECT_THAT(control_->PreviewFiles({.yaml = yaml}, "topics"),
+              FailsWith(ErrorCode::kInvalidArgument, "see sample"));
+}
+
 TEST_F(ControlTest, ADatasetInTheTrashStopsItsTask) {
   Rid landed;
   ASSERT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
