@@ -187,6 +187,70 @@ TEST_F(SnapshotUpdateTest, ValidationFindsConcurrentDeletesDataAndRemovals) {
   EXPECT_THAT(table.Commit(refers), FailsWith(ErrorCode::kConflict, "missing data files"));
 }
 
+// An update of rows is a delete and new rows: a concurrent delete must not miss the new ones.
+TEST_F(SnapshotUpdateTest, RowsThatMoveConflictWithDeletesOfTheirPartition) {
+  TestTable table(store_);
+  ASSERT_OK(table.Commit({.added_data_files = {table.File("a", "x"), table.File("b", "y")}}));
+  const int64_t start = *table.metadata().current_snapshot_id;
+  const auto deletes_in = [&](const std::string& name, const std::string& part) {
+    DataFile file = table.File(name, part, 1);
+    file.content = DataFileContent::kPositionDeletes;
+    return file;
+  };
+  SnapshotUpdate mine{.operation = SnapshotOperation::kOverwrite};
+  mine.added_data_files = {table.File("a-new", "x")};
+  mine.added_delete_files = {deletes_in("a-mine", "x")};
+  mine.added_delete_files[0].referenced_data_file = table.File("a", "x").file_path;
+  mine.validation = {.starting_snapshot_id = start,
+                     .referenced_data_files = {table.File("a", "x").file_path},
+                     .no_new_deletes = true};
+  const auto commit_theirs = [&](DataFile file) {
+    return StatusOf(table.Commit(
+        {.operation = SnapshotOperation::kOverwrite, .added_delete_files = {std::move(file)}}));
+  };
+  // Deletes without rows may stand beside any others.
+  SnapshotUpdate only_deletes = mine;
+  only_deletes.added_data_files.clear();
+  only_deletes.added_delete_files[0].file_path += "-only";
+  ASSERT_OK(commit_theirs(deletes_in("y-theirs", "y")));
+  SnapshotUpdate in_time = mine;
+  in_time.added_data_files[0].file_path += "-in-time";
+  in_time.added_delete_files[0].file_path += "-in-time";
+  in_time.added_delete_files[0].referenced_data_file = table.File("b", "x").file_path;
+  ASSERT_OK(table.Commit(in_time));
+  DataFile by_value = deletes_in("x-by-value", "x");
+  by_value.content = DataFileContent::kEqualityDeletes;
+  by_value.equality_ids = {2};
+  for (const DataFile& theirs : {deletes_in("x-theirs", "x"), by_value}) {
+    mine.validation.starting_snapshot_id = table.metadata().current_snapshot_id;
+    only_deletes.validation.starting_snapshot_id = table.metadata().current_snapshot_id;
+    ASSERT_OK(commit_theirs(theirs));
+    EXPECT_THAT(table.Commit(mine), FailsWith(ErrorCode::kConflict, theirs.file_path));
+  }
+  ASSERT_OK(table.Commit(only_deletes));
+}
+
+TEST_F(SnapshotUpdateTest, DeletesByValueWithoutPartitionConflictEverywhere) {
+  TestTable table(store_);
+  ASSERT_OK(table.Commit({.added_data_files = {table.File("a", "x")}}));
+  ASSERT_OK(table.CommitUpdates({table_update::AddSpec{.spec = {.spec_id = 1, .fields = {}}}}));
+  SnapshotUpdate mine{.operation = SnapshotOperation::kOverwrite};
+  mine.added_data_files = {table.File("a-new", "x")};
+  mine.added_delete_files = {table.File("a-mine", "x", 1)};
+  mine.added_delete_files[0].content = DataFileContent::kPositionDeletes;
+  mine.added_delete_files[0].referenced_data_file = table.File("a", "x").file_path;
+  mine.validation = {.starting_snapshot_id = table.metadata().current_snapshot_id,
+                     .no_new_deletes = true};
+  DataFile everywhere = table.File("everywhere", "x", 1);
+  everywhere.content = DataFileContent::kEqualityDeletes;
+  everywhere.equality_ids = {2};
+  everywhere.spec_id = 1;
+  everywhere.partition.clear();
+  ASSERT_OK(table.Commit(
+      {.operation = SnapshotOperation::kOverwrite, .added_delete_files = {everywhere}}));
+  EXPECT_THAT(table.Commit(mine), FailsWith(ErrorCode::kConflict, "everywhere"));
+}
+
 TEST_F(SnapshotUpdateTest, BadUpdatesAreRefused) {
   TestTable table(store_);
   const DataFile a = table.File("a", "x");

@@ -50,14 +50,31 @@ struct Concern {
   std::unordered_set<std::string> paths;
   std::unordered_set<std::string> vectors;  // Data files that get a deletion vector.
   std::vector<const DataFile*> removed;
+  // Deletes that come with rows: the rows may be new versions of deleted ones, which another delete
+  // of those would miss.
+  std::vector<const DataFile*> moved;
+  bool keeps_number = false;
 };
+
+bool IsOfPartition(const std::vector<const DataFile*>& files, const DataFile& deletes) {
+  return std::any_of(files.begin(), files.end(), [&](const DataFile* file) {
+    return file->spec_id == deletes.spec_id && file->partition == deletes.partition;
+  });
+}
+
+// Equality deletes without a partition hold in all partitions of all specs.
+bool IsGlobal(const DataFile& deletes, const TableMetadata& base) {
+  const PartitionSpec* spec = base.FindSpec(deletes.spec_id);
+  return deletes.content == DataFileContent::kEqualityDeletes && spec != nullptr &&
+         spec->is_unpartitioned();
+}
 
 bool AddsVectors(const SnapshotUpdate& update) {
   return std::any_of(update.added_delete_files.begin(), update.added_delete_files.end(),
                      [](const DataFile& file) { return file.is_deletion_vector(); });
 }
 
-Status CheckDelete(const ManifestEntry& entry, const Concern& concern, bool keeps_number) {
+Status CheckDelete(const ManifestEntry& entry, const Concern& concern, const TableMetadata& base) {
   const DataFile& file = entry.data_file;
   const auto conflict = [&](const std::string& about) {
     return Status::Conflict(
@@ -69,13 +86,15 @@ Status CheckDelete(const ManifestEntry& entry, const Concern& concern, bool keep
                        (file.is_deletion_vector() && concern.vectors.contains(*path));
     return about ? conflict(*path) : Status::Ok();
   }
-  if (file.content == DataFileContent::kEqualityDeletes && keeps_number) {
+  if (file.content == DataFileContent::kEqualityDeletes && concern.keeps_number) {
     return Status::Ok();  // Still newer than the rewritten rows, so it goes on to apply.
   }
-  for (const DataFile* removed : concern.removed) {
-    if (removed->spec_id == file.spec_id && removed->partition == file.partition) {
-      return conflict(removed->file_path);
-    }
+  const bool is_global = IsGlobal(file, base);
+  if (is_global ? !concern.removed.empty() : IsOfPartition(concern.removed, file)) {
+    return conflict("files that are replaced");
+  }
+  if (is_global ? !concern.moved.empty() : IsOfPartition(concern.moved, file)) {
+    return conflict("rows that are changed");
   }
   return Status::Ok();
 }
@@ -108,6 +127,7 @@ Status CheckNewDeletes(const SnapshotUpdate& update, const TableMetadata& base,
                        const Snapshot& head, int64_t start_number, storage::ObjectStore& store,
                        ManifestCache& cache) {
   Concern concern;
+  concern.keeps_number = update.data_sequence_number.has_value();
   for (const DataFile& file : update.added_delete_files) {
     if (file.is_deletion_vector()) {
       concern.vectors.insert(file.referenced_data_file.value_or(""));
@@ -118,6 +138,11 @@ Status CheckNewDeletes(const SnapshotUpdate& update, const TableMetadata& base,
       concern.paths.insert(file.file_path);
       concern.removed.push_back(&file);
     }
+    for (const DataFile& file : update.added_delete_files) {
+      if (!update.added_data_files.empty()) {
+        concern.moved.push_back(&file);
+      }
+    }
     concern.paths.insert(update.validation.referenced_data_files.begin(),
                          update.validation.referenced_data_files.end());
   }
@@ -126,7 +151,7 @@ Status CheckNewDeletes(const SnapshotUpdate& update, const TableMetadata& base,
       [&](const ManifestFile& manifest) { return manifest.sequence_number > start_number; },
       [&](const ManifestEntry& entry) {
         return entry.file_sequence_number.value_or(0) > start_number
-                   ? CheckDelete(entry, concern, update.data_sequence_number.has_value())
+                   ? CheckDelete(entry, concern, base)
                    : Status::Ok();
       });
 }
