@@ -138,6 +138,19 @@ void PipelineTurn::GiveUp() {
   lease_.reset();
 }
 
+Status PipelineTurn::CheckHolder(SqlTransaction& sql) {
+  std::optional<metastore::Lease> held;
+  {
+    const std::lock_guard lock(mutex_);
+    held = lease_;
+  }
+  if (!held) {
+    return Status::FailedPrecondition("this server does not run the pipelines")
+        .WithReason("LeaseLost");
+  }
+  return metastore::CheckEpoch(sql, kName, held->epoch);
+}
+
 Status PipelineTurn::CheckRequest(std::string_view method, std::string_view target) {
   if (!IsForHolder(method, target)) {
     return Status::Ok();

@@ -25,7 +25,7 @@ namespace tarn {
 /// every address, the name of the machine.
 std::string AddressFor(const std::string& host, int port);
 
-/// Threads: CheckRequest from any, the rest from one.
+/// Threads: CheckRequest and CheckHolder from any, the rest from one.
 class PipelineTurn {
  public:
   /// `address` is what other servers say to their clients; `id` is unique per process. All
@@ -40,6 +40,9 @@ class PipelineTurn {
   Status Start();
   /// Ends the pipelines if they run here, and lets another server have them.
   void Stop();
+  /// For ControlDeps::may_run. Threads: any. Errors: kFailedPrecondition, reason LeaseLost, unless
+  /// this server runs the pipelines.
+  Status CheckHolder(metastore::SqlTransaction& sql);
   /// Errors: kUnavailable naming the holder when only it can answer the request.
   Status CheckRequest(std::string_view method, std::string_view target);
 

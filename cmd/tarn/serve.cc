@@ -212,9 +212,12 @@ class Process {
   task::Control& control() { return *control_; }
   dataset::upkeep::Upkeep& upkeep() { return *upkeep_; }
   catalog::Catalog& catalog() { return *catalog_; }
+  /// Of one of several servers. This outlives it.
   std::unique_ptr<PipelineTurn> MakeTurn(const std::string& address) {
-    return std::make_unique<PipelineTurn>(*database_, *control_, clock_, address,
-                                          uuids_.NextV4().ToString());
+    auto turn = std::make_unique<PipelineTurn>(*database_, *control_, clock_, address,
+                                               uuids_.NextV4().ToString());
+    turn_ = turn.get();
+    return turn;
   }
 
  private:
@@ -244,6 +247,7 @@ class Process {
   std::unique_ptr<EngineStore> engine_store_;
   std::unique_ptr<dataset::DatasetStore> datasets_;
   std::unique_ptr<catalog::Catalog> catalog_;
+  std::atomic<PipelineTurn*> turn_{nullptr};
   std::unique_ptr<task::Control> control_;
   std::unique_ptr<dataset::upkeep::Upkeep> upkeep_;
   server::MetricRegistry metrics_;
@@ -335,9 +339,22 @@ Status Process::Open(const Address& address) {
   catalog_ = std::make_unique<catalog::Catalog>(
       catalog::CatalogOptions{},
       catalog::CatalogDeps{*database_, *warehouse_, tree_, uuids_, clock_});
-  control_ = std::make_unique<task::Control>(task::ControlDeps{
-      *database_, *datasets_, *catalog_, *engine_, *budget_, SourceRule(configuration_, address),
-      SecretsOf(configuration_), OwnFilesRule(options_.home, configuration_)});
+  task::ControlDeps deps{*database_,
+                         *datasets_,
+                         *catalog_,
+                         *engine_,
+                         *budget_,
+                         SourceRule(configuration_, address),
+                         SecretsOf(configuration_),
+                         OwnFilesRule(options_.home, configuration_)};
+  if (!configuration_.metastore_url.empty()) {
+    deps.may_run = [this](metastore::SqlTransaction& sql) {
+      PipelineTurn* turn = turn_.load();
+      return turn != nullptr ? turn->CheckHolder(sql)
+                             : Status::Unavailable("the server has not started yet");
+    };
+  }
+  control_ = std::make_unique<task::Control>(std::move(deps));
   return Status::Ok();
 }
 

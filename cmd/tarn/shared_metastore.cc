@@ -9,6 +9,21 @@
 
 namespace tarn {
 
+namespace {
+
+Result<bool> HasUsers(metastore::Database& database) {
+  bool any = false;
+  TARN_RETURN_IF_ERROR(database.Read([&](metastore::SqlTransaction& sql) {
+    return sql.Query("SELECT 1 FROM access_users LIMIT 1", {}, [&](const metastore::SqlRow&) {
+      any = true;
+      return Result<metastore::RowAction>(metastore::RowAction::kStop);
+    });
+  }));
+  return any;
+}
+
+}  // namespace
+
 Result<SharedMetastore> OpenSharedMetastore(const std::string& home,
                                             const Configuration& configuration) {
   if (configuration.warehouse.empty()) {
@@ -31,6 +46,13 @@ Result<SharedMetastore> OpenSharedMetastore(const std::string& home,
         shared.database->shown(), home));
   }
   TARN_RETURN_IF_ERROR(shared.database->Migrate(AllMigrations()));
+  TARN_ASSIGN_OR_RETURN(const bool has_users, HasUsers(*shared.database));
+  if (!has_users && std::filesystem::exists(home + "/admin-token", error)) {
+    return Status::FailedPrecondition(fmt::format(
+        "the metastore {} has tables but no users, and the home {} was in use: an import into it "
+        "did not end. Drop its tables, or name an empty database, and import again",
+        shared.database->shown(), home));
+  }
   return shared;
 }
 

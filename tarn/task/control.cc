@@ -449,8 +449,9 @@ Result<ReplayReport> Control::ReplayRejected(const PipelineText& text, std::stri
     }
     const Status replayed = WithoutTask(stored, one.name, [&]() -> Status {
       const std::string name = stored.name + "." + one.name;
-      TARN_ASSIGN_OR_RETURN(const metastore::SqlFunction fence,
-                            TakeTaskLease(deps_.database, name, deps_.catalog.deps().clock.Now()));
+      TARN_ASSIGN_OR_RETURN(
+          const metastore::SqlFunction fence,
+          TakeTaskLease(deps_.database, name, deps_.catalog.deps().clock.Now(), deps_.may_run));
       const auto commit = [&](SqlTransaction& sql, const ReplayReport& done) -> Status {
         TARN_RETURN_IF_ERROR(fence(sql));
         return CountReplayed(sql, stored.name, one.name, done);
@@ -650,8 +651,9 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
       return Status::Ok();  // Nothing has been appended.
     }
     const Timestamp now = deps_.catalog.deps().clock.Now();
-    TARN_ASSIGN_OR_RETURN(const metastore::SqlFunction fence,
-                          TakeTaskLease(deps_.database, stored.name + "." + transform->name, now));
+    TARN_ASSIGN_OR_RETURN(
+        const metastore::SqlFunction fence,
+        TakeTaskLease(deps_.database, stored.name + "." + transform->name, now, deps_.may_run));
     const pipeline::Variables variables = VariablesOf(stored.variables);
     const TaskReporter reporter(stored.name, transform->name, TaskKind::kTransform,
                                 {deps_.database, deps_.catalog.deps().clock, variables});
@@ -698,7 +700,8 @@ Status Control::ReloadTask(std::string_view pipeline, std::string_view task,
     TARN_ASSIGN_OR_RETURN(const RunPlace place, MakePlace(deps_, spec, stored.by));
     const std::string name = stored.name + "." + transform->name;
     const Timestamp now = deps_.catalog.deps().clock.Now();
-    TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence, TakeTaskLease(deps_.database, name, now));
+    TARN_ASSIGN_OR_RETURN(metastore::SqlFunction fence,
+                          TakeTaskLease(deps_.database, name, now, deps_.may_run));
     const pipeline::Variables variables = VariablesOf(stored.variables);
     const TaskReporter reporter(stored.name, transform->name, TaskKind::kTransform,
                                 {deps_.database, deps_.catalog.deps().clock, variables});
@@ -730,7 +733,7 @@ Status Control::RecreateTask(std::string_view pipeline, std::string_view task) {
     return deps_.database.Write([&](SqlTransaction& sql) -> Status {
       // An attempt that was given up can make nothing of the old table any more.
       TARN_RETURN_IF_ERROR(TakeTaskLease(sql, stored.name + "." + transform->name,
-                                         deps_.catalog.deps().clock.Now()));
+                                         deps_.catalog.deps().clock.Now(), deps_.may_run));
       TARN_ASSIGN_OR_RETURN(const std::optional<Rid> project, FindProject(sql, spec.project));
       if (project) {
         TARN_RETURN_IF_ERROR(

@@ -38,6 +38,9 @@ struct ControlDeps {
   pipeline::Variables secrets{};
   /// True when reading `uri` would read files of the server itself, which no rule may allow.
   std::function<bool(std::string_view uri)> is_source_own{};
+  /// Of several servers with one metastore: fails with the reason LeaseLost unless this one runs
+  /// the pipelines. Empty: there is no other.
+  metastore::SqlFunction may_run{};
 };
 
 class PipelineRun;

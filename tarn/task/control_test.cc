@@ -45,7 +45,7 @@ class ControlTest : public TaskFixture {
   }
 
   Result<metastore::SqlFunction> TakeLease() {
-    return TakeTaskLease(*database_, "p.orders", clock_.Now());
+    return TakeTaskLease(*database_, "p.orders", clock_.Now(), {});
   }
 
   MemoryBudget budget_{1ULL << 30};

@@ -247,7 +247,8 @@ bool PipelineRun::WaitForStop(TaskRun& run, milliseconds at_most) {
 }
 
 Result<metastore::SqlFunction> PipelineRun::TakeLease(const std::string& task) {
-  return TakeTaskLease(deps_.database, spec_.name + "." + task, deps_.catalog.deps().clock.Now());
+  return TakeTaskLease(deps_.database, spec_.name + "." + task, deps_.catalog.deps().clock.Now(),
+                       deps_.may_run);
 }
 
 void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
@@ -256,6 +257,9 @@ void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
   TaskState end = TaskState::kStopped;
   reporter.Started();
   for (int attempt = 1;; ++attempt) {
+    if (attempt > 1 && WaitForStop(run, milliseconds(0))) {
+      break;  // A stop that came while it waited.
+    }
     const auto started = std::chrono::steady_clock::now();
     const Status status = follow();
     {
@@ -263,6 +267,9 @@ void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
       if (status.ok() || IsStopping(run) || status.code() == ErrorCode::kCancelled) {
         break;
       }
+    }
+    if (RunsElsewhere()) {
+      break;
     }
     // A source that was there once may come back; one that never was is a wrong name.
     const bool is_away = status.code() == ErrorCode::kNotFound && run.was_open;
@@ -286,7 +293,16 @@ void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
     WaitForStop(run, wait);
     wait = std::min(wait * 2, kRetryMax);
   }
+  if (RunsElsewhere()) {
+    Log(LogLevel::kWarning, "task", reporter.name() + ": another server runs it now");
+    return;  // The status is what that one says.
+  }
   reporter.Ended(end);
+}
+
+// True when this server ran the pipelines, and another one does now.
+bool PipelineRun::RunsElsewhere() {
+  return deps_.may_run && deps_.database.Read(deps_.may_run).reason() == "LeaseLost";
 }
 
 void PipelineRun::RunLanding(const landing::LandingSpec& spec, TaskRun& run) {

@@ -55,6 +55,7 @@ class PipelineRun {
 
   void RunLanding(const landing::LandingSpec& spec, TaskRun& run);
   void RunTransform(const pipeline::TransformSpec& spec, TaskRun& run);
+  [[nodiscard]] bool RunsElsewhere();
   Status FollowLanding(const landing::LandingSpec& spec, TaskRun& run, TaskReporter& reporter);
   Status StepLanding(const landing::LandingSpec& spec, TaskRun& run, landing::LandingTask& task,
                      TaskReporter& reporter);

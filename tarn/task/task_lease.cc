@@ -14,10 +14,15 @@ constexpr std::chrono::hours kLeaseDuration{24};
 
 }  // namespace
 
-// A home is one process by its lock, so its owner is always the same and a restart takes over at
-// once; the epoch still fences an attempt of this process that was given up.
+// Whoever may run the pipelines is one process, by the lock of its home or by `may_run`, so the
+// owner is always the same and a restart takes over at once; the epoch fences an attempt that was
+// given up, here or by a server that ran them before.
 Result<metastore::SqlFunction> TakeTaskLease(metastore::SqlTransaction& sql,
-                                             const std::string& full_name, Timestamp now) {
+                                             const std::string& full_name, Timestamp now,
+                                             const metastore::SqlFunction& may_run) {
+  if (may_run) {
+    TARN_RETURN_IF_ERROR(may_run(sql));
+  }
   const std::string name = "task/" + full_name;
   TARN_ASSIGN_OR_RETURN(
       const std::optional<metastore::Lease> lease,
@@ -32,10 +37,11 @@ Result<metastore::SqlFunction> TakeTaskLease(metastore::SqlTransaction& sql,
 }
 
 Result<metastore::SqlFunction> TakeTaskLease(metastore::Database& database,
-                                             const std::string& full_name, Timestamp now) {
+                                             const std::string& full_name, Timestamp now,
+                                             const metastore::SqlFunction& may_run) {
   metastore::SqlFunction fence;
   TARN_RETURN_IF_ERROR(database.Write([&](metastore::SqlTransaction& sql) -> Status {
-    TARN_ASSIGN_OR_RETURN(fence, TakeTaskLease(sql, full_name, now));
+    TARN_ASSIGN_OR_RETURN(fence, TakeTaskLease(sql, full_name, now, may_run));
     return Status::Ok();
   }));
   return fence;

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -119,6 +120,50 @@ def test_a_metastore_moves_from_sqlite_to_postgresql(postgres, tmp_path):
         write_lines(folder / "b.jsonl", [{"id": 2}])
         server.run("run", str(file), "--once")
         assert by_id(server.sql("SELECT id FROM flat.flat")) == [{"id": 1}, {"id": 2}]
+
+
+def test_an_import_that_failed_is_not_taken_for_a_new_metastore(postgres, tmp_path):
+    server = Server(tmp_path / "home", {"TARN_WAREHOUSE": str(tmp_path / "warehouse")})
+    with server:
+        token = server.token()
+        server.run("dataset", "create", "default/d")
+    bundle = tmp_path / "bundle"
+    metastore(server, "export", str(bundle))
+    bundle.write_bytes(bundle.read_bytes()[:-200])
+    server.environment = environment(postgres.new_database("broken"), tmp_path / "warehouse")
+    with pytest.raises(AssertionError, match="bundle"):
+        metastore(server, "import", str(bundle))
+    with pytest.raises(RuntimeError, match="has tables but no users|is empty, but the home"):
+        server.start()
+    assert server.token() == token
+
+
+def test_an_old_holder_of_the_pipelines_leaves_their_tasks_alone(postgres, tmp_path):
+    file, folder = write_pipeline(tmp_path, APPEND)
+    write_lines(folder / "a.jsonl", [{"id": 1}])
+    variables = environment(postgres.new_database("stalled"), tmp_path / "warehouse")
+    first = Server(tmp_path / "first", variables)
+    second = Server(tmp_path / "second", variables)
+    with first:
+        second_home(first, tmp_path / "second")
+        running = follow(first, file)
+        wait_for(lambda: ids(first) == [1])
+        running.kill()
+        running.wait()
+        first.process.send_signal(signal.SIGSTOP)  # Longer than its lease lasts.
+        try:
+            with second:
+                write_lines(folder / "b.jsonl", [{"id": 2}])
+                wait_for(lambda: ids(second) == [1, 2], seconds=60)
+                first.process.send_signal(signal.SIGCONT)
+                wait_for(lambda: "does not run the pipelines any more" in first.log_text(),
+                         seconds=60)
+                for number in range(3, 8):
+                    write_lines(folder / f"{number}.jsonl", [{"id": number}])
+                    wait_for(lambda: ids(second) == list(range(1, number + 1)), seconds=60)
+                assert {task["state"] for task in tasks_of(second).values()} == {"RUNNING"}
+        finally:
+            first.process.send_signal(signal.SIGCONT)
 
 
 def test_a_server_says_what_its_configuration_lacks(postgres, tmp_path):
