@@ -44,8 +44,8 @@ struct SnapshotValidation {
   std::optional<int64_t> starting_snapshot_id;
   /// Data files that added position deletes refer to: each must be live.
   std::vector<std::string> referenced_data_files;
-  /// Fails when delete files for removed or referenced data files were added since the start. When
-  /// the update adds rows, too, also those of a partition, or of the table, that its deletes are in.
+  /// Fails when delete files for removed or referenced data files were added since the start; when
+  /// the update adds rows, too, also those of a partition that its deletes are in.
   bool no_new_deletes = false;
   /// Fails when data files that may hold rows matching this were added since the start.
   std::optional<Expression> no_new_data;
