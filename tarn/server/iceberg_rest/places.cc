@@ -173,6 +173,12 @@ Status IcebergApi::RequireChangeable(SqlTransaction& sql, const RequestContext& 
   if (target.object.writers == catalog::Writers::kAnyone) {
     return Status::Ok();
   }
+  if (target.object.kind == ObjectKind::kView) {
+    // Its properties say which internal table it shows, and readers of SQL believe them.
+    return Status::PermissionDenied(fmt::format(
+        "view {} belongs to a task, which alone writes it; make a view of another name over it",
+        target.path.identifier().ToString()));
+  }
   TARN_ASSIGN_OR_RETURN(const Role role, RoleOn(sql, context, target.object.folder));
   if (role >= Role::kOwner) {
     TARN_ASSIGN_OR_RETURN(const catalog::NamespaceProperties properties,

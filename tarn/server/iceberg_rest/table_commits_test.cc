@@ -424,6 +424,19 @@ TEST_F(TableCommitsTest, TablesOfTasksAreReadButNotWritten) {
   EXPECT_EQ(Call("POST", table, property).status, 200);
 }
 
+// Such a view would show the rows of any internal table that its properties name.
+TEST_F(TableCommitsTest, ViewsOfTasksAreWrittenByNobodyElse) {
+  ASSERT_OK_AND_ASSIGN(const auto orders, OpenTarget(MakeSpec("orders")));
+  const std::string folder = std::string(kBase) + "/namespaces/shop";
+  ASSERT_EQ(
+      Call("POST", folder + "/properties", R"({"updates":{"tarn.foreign-writes":"allow"}})").status,
+      200);
+  ExpectError(Call("POST", folder + "/views/orders",
+                   R"({"updates":[{"action":"set-properties",)"
+                   R"("updates":{"tarn.internal-schema":"other_internal"}}]})"),
+              403, "ForbiddenException", "belongs to a task");
+}
+
 TEST_F(TableCommitsTest, TokensAreGivenForClientCredentials) {
   access::Directory directory(uuids_, clock_);
   access::ClientSecret client;
