@@ -227,15 +227,17 @@ class Parser {
   // Index of the next of these words outside of brackets.
   [[nodiscard]] size_t FindOutside(std::initializer_list<std::string_view> words) const {
     size_t i = at_;
-    for (; tokens_[i].kind != TokenKind::kEnd; ++i) {
-      const bool found = tokens_[i].depth == 0 &&
-                         std::any_of(words.begin(), words.end(),
-                                     [&](std::string_view word) { return Is(tokens_[i], word); });
-      if (found) {
-        break;
-      }
+    while (tokens_[i].kind != TokenKind::kEnd && (tokens_[i].depth != 0 || !IsOneOf(i, words))) {
+      ++i;
     }
     return i;
+  }
+
+  // FROM behind DISTINCT compares: IS [NOT] DISTINCT FROM.
+  [[nodiscard]] bool IsOneOf(size_t i, std::initializer_list<std::string_view> words) const {
+    const bool compares = i > 0 && Is(tokens_[i], "FROM") && Is(tokens_[i - 1], "DISTINCT");
+    return !compares && std::any_of(words.begin(), words.end(),
+                                    [&](std::string_view word) { return Is(tokens_[i], word); });
   }
 
   // As FindOutside, also not between CASE and END.
@@ -246,8 +248,7 @@ class Parser {
       if (tokens_[i].depth != 0) {
         continue;
       }
-      if (cases == 0 && std::any_of(words.begin(), words.end(),
-                                    [&](std::string_view word) { return Is(tokens_[i], word); })) {
+      if (cases == 0 && IsOneOf(i, words)) {
         break;
       }
       cases += Is(tokens_[i], "CASE") ? 1 : 0;

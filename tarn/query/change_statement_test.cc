@@ -32,11 +32,13 @@ TEST(ChangeStatementTest, ADeleteHasATableAndACondition) {
 
 TEST(ChangeStatementTest, AnUpdateHasAssignments) {
   const auto update = Parse<UpdateStatement>(
-      "UPDATE t /* all */ SET \"A\" = f(1, 2), b = CASE WHEN x THEN 'WHERE' END WHERE c = 1");
+      "UPDATE t /* all */ SET \"A\" = f(1, 2), b = CASE WHEN x THEN 'WHERE' END, "
+      "d = x IS NOT DISTINCT FROM y WHERE c = 1");
   EXPECT_THAT(update.table, ElementsAre("t"));
   EXPECT_THAT(update.alias, IsEmpty());
   EXPECT_THAT(update.assignments,
-              ElementsAre(Pair("A", "f(1, 2)"), Pair("b", "CASE WHEN x THEN 'WHERE' END")));
+              ElementsAre(Pair("A", "f(1, 2)"), Pair("b", "CASE WHEN x THEN 'WHERE' END"),
+                          Pair("d", "x IS NOT DISTINCT FROM y")));
   EXPECT_EQ(update.condition, "c = 1");
   EXPECT_EQ(Parse<UpdateStatement>("update t as u set a = u.a + 1").condition, "true");
 }
