@@ -152,7 +152,7 @@ void AddTableCommands(CLI::App& app, CommandContext& context) {
     context.action = [&context, options] {
       return CallAndShow(context, "GET",
                          WithQuery(TableTarget(*options, "/trace"), {{"key", options->key}}),
-                         json(), {"change_identifier", "operation", "from", "to", "store"});
+                         json(), {"change_identifier", "operation", "from", "to", "store", "row"});
     };
   });
 }

@@ -55,7 +55,8 @@ class Diagnosis {
   void LookAtMetadata() {
     if (metadata_.snapshots.size() > kSnapshotsMany) {
       Add(Severity::kWarning, fmt::format("{} snapshots are kept", metadata_.snapshots.size()),
-          of_pipeline() ? "lower snapshots.max of the pipeline" : "tarn table expire");
+          of_pipeline() ? "lower snapshots: {max_count: …} in the pipeline file"
+                        : "tarn table expire");
     }
     if (metadata_.metadata_log.size() > kMetadataVersionsMany) {
       Add(Severity::kWarning,

@@ -64,12 +64,13 @@ Result<std::string> TraceSql(const catalog::CatalogObject& table,
   }
   std::vector<std::string> columns;
   for (const std::string& name : lakehouse::UserColumnNames(metadata.CurrentSchema())) {
-    columns.push_back(engine::QuoteName(name));
+    columns.push_back(engine::QuoteText(name) + ": " + engine::QuoteName(name));
   }
   return fmt::format(
       "SELECT hdr__change_identifier AS change_identifier, hdr__operation AS operation, "
       "coalesce(hdr__from_timestamp, hdr__timestamp) AS \"from\", hdr__to_timestamp AS \"to\", "
-      "hdr__partition AS store, {} FROM {} WHERE hdr__partition IN ('Changes', 'Current', "
+      "hdr__partition AS store, {{{}}} AS \"row\" FROM {} WHERE hdr__partition IN ('Changes', "
+      "'Current', "
       "'Prior') AND {} ORDER BY 3, 1 NULLS FIRST, 4 NULLS LAST",
       fmt::join(columns, ", "), engine::QuoteName(table.rid.ToString()),
       fmt::join(conditions, " AND "));

@@ -36,7 +36,7 @@ TEST(TraceSqlTest, TheKeyIsAValueOrAnArrayOfValues) {
   const Result<std::string> one = TraceSql(Internal(), Merged("id"), "7' OR 1=1");
   ASSERT_OK(one);
   EXPECT_THAT(*one, AllOf(HasSubstr(R"("id" = CAST('7'' OR 1=1' AS BIGINT))"),
-                          HasSubstr(R"("id", "Region")")));
+                          HasSubstr(R"({'id': "id", 'Region': "Region"} AS "row")")));
   const Result<std::string> two = TraceSql(Internal(), Merged("id\x1fregion"), R"([7, "e\"u"])");
   ASSERT_OK(two);
   EXPECT_THAT(*two, HasSubstr(R"(CAST('7' AS BIGINT) AND "Region" = CAST('e"u' AS VARCHAR))"));

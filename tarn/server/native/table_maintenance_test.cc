@@ -57,7 +57,7 @@ TEST_F(TableMaintenanceTest, ATraceIsEveryRowOfAKey) {
         CallJson("GET", std::string("/tarn/v1/tables/") + name + "/trace?key=1")["data"];
     ASSERT_EQ(trace.size(), 2U) << trace;
     EXPECT_EQ(trace[0]["store"], "Current");
-    EXPECT_EQ(trace[0]["name"], "a");
+    EXPECT_EQ(trace[0]["row"]["name"], "a");
     EXPECT_EQ(trace[1]["store"], "Changes");
     EXPECT_EQ(trace[1]["operation"], "U");
   }
