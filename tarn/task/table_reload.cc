@@ -283,6 +283,20 @@ Result<std::vector<TransformInput>> InputsOfRange(const ReloadRequest& request,
                   from && to ? "these transactions" : "this transaction"));
 }
 
+// The inputs up to where the table has taken them in. What lands meanwhile is appended afterwards:
+// taken in by the copy, it would be changed to here, back by its own append, and here once more.
+Result<std::vector<TransformInput>> PinInputs(TargetTable& table,
+                                              std::vector<TransformInput> inputs) {
+  for (TransformInput& input : inputs) {
+    TARN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
+                          table.ReadInput(input.dataset.ToString()));
+    if (text && !input.until) {
+      TARN_ASSIGN_OR_RETURN(input.until, dataset::TransactionRid::Parse(*text));
+    }
+  }
+  return inputs;
+}
+
 // Takes in what has landed behind a range, so that the rows of the range that are not the newest
 // of their keys any more tell by their time. Returns the time of the others.
 Result<Timestamp> TakeLater(const pipeline::TransformSpec& copy_spec, const ReloadRequest& request,
@@ -313,7 +327,10 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
   }
   TransformDeps uncounted = deps;  // What is mapped once more was counted when it was taken in.
   uncounted.on_commit = {};
-  TARN_ASSIGN_OR_RETURN(const std::vector<TransformInput> inputs, InputsOfRange(request, deps));
+  TARN_ASSIGN_OR_RETURN(std::vector<TransformInput> of_range, InputsOfRange(request, deps));
+  const bool ends_before = of_range.front().until.has_value();
+  TARN_ASSIGN_OR_RETURN(const std::vector<TransformInput> inputs,
+                        PinInputs(task->table(), std::move(of_range)));
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<TransformTask> copy,
                         TransformTask::Open(copy_spec, inputs, request.place, uncounted));
   // With the columns of the table rows are fitted to their types, as they always are.
@@ -324,7 +341,7 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
   const Timestamp start = deps.catalog.deps().clock.Now();
   TARN_RETURN_IF_ERROR(Drain(*copy));
   std::optional<Timestamp> winners_until;
-  if (inputs.front().until) {
+  if (ends_before) {
     TARN_ASSIGN_OR_RETURN(winners_until, TakeLater(copy_spec, request, inputs.front(), uncounted));
   }
   return Reload(request, deps, start, winners_until).Run(task->table(), copy->table());

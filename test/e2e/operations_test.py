@@ -6,6 +6,7 @@ import re
 import signal
 import stat
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -551,6 +552,39 @@ def test_dead_letters_land_once_when_the_file_takes_them(server, place):
     with pytest.raises(CommandFailed) as missing:
         server.run("landing", "replay-rejected", str(file), "none")
     assert missing.value.code == 3
+
+
+def test_a_reload_leaves_what_lands_meanwhile_to_the_task(server, place):
+    """Where nothing differs, a reload changes nothing, whatever comes while it runs."""
+    folder, file = place
+    file.write_text(file.read_text() + "    history: true\n")
+    ended = threading.Event()
+    written = []
+
+    def write():
+        while not ended.is_set():
+            number = len(written)
+            write_lines(folder / f"{number:05}.jsonl",
+                        [{"id": key, "v": number} for key in range(20)])
+            written.append(number)
+            time.sleep(0.03)
+
+    writer = threading.Thread(target=write)
+    running = follow(server, file)
+    writer.start()
+    try:
+        wait_for(lambda: "p.orders" in tasks_of(server)
+                 and tasks_of(server)["p.orders"]["rows_out"] > 0)
+        for _ in range(5):
+            server.run("task", "reload", "p.orders")
+    finally:
+        ended.set()
+        writer.join()
+        running.kill()
+        running.wait()
+    wait_for(lambda: server.sql("SELECT min(v) AS v FROM orders.orders") == [{"v": written[-1]}])
+    assert server.sql("SELECT DISTINCT hdr__operation AS o FROM orders_internal.orders_internal "
+                      "WHERE hdr__partition IN ('Current', 'Prior') ORDER BY o") == [{"o": "I"}, {"o": "U"}]
 
 
 def test_a_range_of_transactions_is_reloaded(server, place):
