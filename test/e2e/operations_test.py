@@ -584,7 +584,8 @@ def test_a_reload_leaves_what_lands_meanwhile_to_the_task(server, place):
         running.wait()
     wait_for(lambda: server.sql("SELECT min(v) AS v FROM orders.orders") == [{"v": written[-1]}])
     assert server.sql("SELECT DISTINCT hdr__operation AS o FROM orders_internal.orders_internal "
-                      "WHERE hdr__partition IN ('Current', 'Prior') ORDER BY o") == [{"o": "I"}, {"o": "U"}]
+                      "WHERE hdr__partition IN ('Current', 'Prior') ORDER BY o") == [
+                          {"o": "I"}, {"o": "U"}]
 
 
 def test_a_range_of_transactions_is_reloaded(server, place):
