@@ -4,6 +4,7 @@
 
 #include "tarn/landing/landing_rows.h"
 #include "tarn/landing/landing_state.h"
+#include "tarn/landing/topic_names.h"
 #include "tarn/source/kafka/kafka_source.h"
 #include "tarn/task/pipeline_place.h"
 
@@ -72,11 +73,15 @@ Result<std::shared_ptr<arrow::RecordBatch>> SampleTopics(const ControlDeps& deps
                         KafkaSource::Open(options, {}, deps.budget));
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<landing::LandingRows> rows,
                         landing::LandingRows::Make(landing, {}));
+  std::vector<source::kafka::KafkaHeader> headers;
+  std::string headers_json;
   bool ended = false;
   while (!ended && rows->row_count() < rows_max) {
     TARN_ASSIGN_OR_RETURN(const source::kafka::KafkaBatch batch,
                           source->Next({.bytes_max = kSampleItemBytes, .items_max = 256}));
     for (const source::kafka::KafkaMessage& message : batch.messages) {
+      source::kafka::ReadHeaders(message, headers);
+      landing::WriteHeadersJson(headers, headers_json);
       const source::kafka::TopicPartition& where = source->partition(message.partition);
       TARN_RETURN_IF_ERROR(rows->TakeMessage({.topic = where.topic,
                                               .partition = where.partition,
@@ -87,7 +92,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> SampleTopics(const ControlDeps& deps
                                               .time_micros = message.time_ms * 1000,
                                               .key = message.key,
                                               .value = message.value,
-                                              .headers = {}}));
+                                              .headers = headers_json}));
     }
     ended = batch.caught_up || rows->counts().bytes >= static_cast<int64_t>(kSampleBytesMax);
   }

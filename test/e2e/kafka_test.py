@@ -89,7 +89,9 @@ def test_keys_and_headers_arrive_byte_for_byte(server, broker, topic, tmp_path):
         (text_of({"id": 3}), {"key": "k3", "headers": []}),
     ]
     broker.produce(topic, messages)
-    run(server, write_pipeline(tmp_path, broker.address, f"topics: [{topic}]"))
+    file = write_pipeline(tmp_path, broker.address, f"topics: [{topic}]")
+    sample = json.loads(server.run("landing", "sample", str(file), "--json"))
+    run(server, file)
     rows = server.sql("SELECT id, hdr__kafka_key AS key, hdr__kafka_headers AS headers, "
                       "hdr__kafka_tombstone AS gone, hdr__kafka_offset AS at "
                       "FROM landing.events ORDER BY id")
@@ -98,6 +100,8 @@ def test_keys_and_headers_arrive_byte_for_byte(server, broker, topic, tmp_path):
     assert [row["at"] for row in rows] == [0, 1, 2, 3]
     assert not any(row["gone"] for row in rows)
     assert [row["headers"] for row in rows if row["id"] != 2] == [None, None, None]
+    assert {row["id"]: row["hdr__kafka_headers"] for row in sample} == {
+        row["id"]: row["headers"] for row in rows}
     assert json.loads(rows[2]["headers"], object_pairs_hook=list) == [
         ("b", [("base64", "/w==")]), ("a", ["1", "2"]), ("ü", "zwölf"), ("n", None)]
 

@@ -143,6 +143,8 @@ TEST_F(NativeRoutesTest, ResourcesAreFoundByEveryName) {
   BecomeUser("eve");
   EXPECT_EQ(Call("GET", "/tarn/v1/resources?path=default/landing/events").status, 404);
   EXPECT_EQ(CallJson("GET", "/tarn/v1/resources?type=dataset")["data"], json::array());
+  EXPECT_EQ(Call("GET", "/tarn/v1/resources?type=datasets").status, 400);
+  EXPECT_EQ(Call("GET", "/tarn/v1/resources?type=pipeline").status, 400);
 }
 
 TEST_F(NativeRoutesTest, ViewTextIsGivenPerDialect) {

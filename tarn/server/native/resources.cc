@@ -1,7 +1,9 @@
 // GET /tarn/v1/resources: names to RIDs, and listings.
+#include <algorithm>
 #include <deque>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "tarn/query/resource_name.h"
@@ -127,11 +129,23 @@ Result<json> ListBelow(NativeApi& api, SqlTransaction& sql, const RequestContext
   return data;
 }
 
+// What the tree holds. Pipelines have their own listing.
+Status CheckType(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"project", "folder", "dataset", "table", "view"};
+  if (type.empty() || std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes)) {
+    return Status::Ok();
+  }
+  return Status::InvalidArgument(
+      fmt::format("type is {}, found {}{}", fmt::join(kTypes, ", "), type,
+                  type == "pipeline" ? ": see GET /tarn/v1/pipelines" : ""));
+}
+
 Result<http::Response> ListResources(NativeApi& api, RequestContext& context) {
   if (const std::optional<std::string> path = context.query.Find("path")) {
     return GetResource(api, context, *path);
   }
   const std::string type = context.query.Find("type").value_or("");
+  TARN_RETURN_IF_ERROR(CheckType(type));
   const std::string project = context.query.Find("project").value_or("");
   json data;
   TARN_RETURN_IF_ERROR(api.database().Read([&](SqlTransaction& sql) -> Status {
