@@ -252,11 +252,19 @@ Result<int64_t> TransformTask::State::SchemaId() {
   return loaded.metadata->current_schema_id;
 }
 
+bool HasFiles(const LandedBatch& batch, size_t input) {
+  return std::any_of(batch.files.begin(), batch.files.end(),
+                     [&](const LandedFile& file) { return file.input == input; });
+}
+
 // Maps the inputs of a batch, one after the other; the table takes in what each of them brings.
 Result<BatchMappings> TransformTask::State::MapInputs(const LandedBatch& batch) {
   BatchMappings all;
   all.mapping_of.resize(inputs.size());
   for (const auto& [index, newest] : batch.newest) {
+    if (!HasFiles(batch, index)) {
+      continue;  // Transactions without files may come before any column is known.
+    }
     const TransformInput& input = inputs[index];
     InputMapping one;
     TARN_ASSIGN_OR_RETURN(one.fields, ReadFields(input));
@@ -349,7 +357,7 @@ Result<bool> TransformTask::State::StepBatch() {
   TARN_ASSIGN_OR_RETURN(const std::vector<LandedInput> consumed, ReadConsumed());
   TARN_ASSIGN_OR_RETURN(const LandedBatch batch,
                         ReadLandedBatch(deps.datasets, deps.database, consumed, spec.batch));
-  if (batch.newest.empty()) {
+  if (batch.newest.empty() || (batch.files.empty() && !table->exists())) {
     return false;
   }
   TARN_RETURN_IF_ERROR(Append(batch));

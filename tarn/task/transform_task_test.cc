@@ -185,6 +185,32 @@ TEST_F(TransformTaskTest, InputsAreTakenInTheOrderOfTheirCommits) {
   EXPECT_TRUE(after.caught_up);
 }
 
+// A gap of a topic is recorded by one, maybe before anything landed.
+TEST_F(TransformTaskTest, TransactionsWithoutFilesArePassedOver) {
+  const auto land_nothing = [&](const TransformInput& input) {
+    dataset::CommitFilesRequest request;
+    request.dataset = input.dataset;
+    ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) {
+      return StatusOf(datasets_->CommitFiles(sql, request));
+    }));
+  };
+  a_ = MakeInput("empty", {});
+  ASSERT_OK_AND_ASSIGN(const auto task, Open(Spec("t")));
+  land_nothing(a_);
+  ASSERT_OK_AND_ASSIGN(const TransformProgress nothing, task->Step());
+  EXPECT_TRUE(nothing.caught_up);
+  EXPECT_FALSE(task->table().exists());
+  Land(b_, {kId, kValue, kMore}, R"([[1, "2", "x"]])");
+  ASSERT_OK(Drain(*task));
+  EXPECT_THAT(Values(Changes(*task)), ElementsAre("2"));
+  land_nothing(a_);
+  land_nothing(b_);
+  ASSERT_OK(Drain(*task));
+  ASSERT_OK_AND_ASSIGN(const TransformProgress after, task->Step());
+  EXPECT_TRUE(after.caught_up);
+  EXPECT_EQ(after.counts.rows_out, 1);
+}
+
 TEST_F(TransformTaskTest, WhileSourcesAreBehindAppliesWait) {
   pipeline::TransformSpec spec = Spec("t");
   spec.table.apply.rows_min = 1;
