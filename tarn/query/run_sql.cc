@@ -9,6 +9,7 @@
 #include "tarn/dataset/branching/tag.h"
 #include "tarn/engine/quoting.h"
 #include "tarn/engine/select_check.h"
+#include "tarn/lakehouse/table_making.h"
 #include "tarn/lakehouse/view_origin.h"
 #include "tarn/query/dataset_relation.h"
 #include "tarn/query/memory_watch.h"
@@ -18,6 +19,7 @@
 #include "tarn/query/stoppable_sql.h"
 #include "tarn/query/table_relation.h"
 #include "tarn/query/union_view.h"
+#include "tarn/tree/permission.h"
 
 namespace tarn::query {
 
@@ -286,6 +288,33 @@ class QueryPlanner {
     return catalog::FindObject(sql, folder->rid, reference.origin->internal_name);
   }
 
+  // The internal table says in which folder its views are. Where that is not the view's, somebody
+  // has written the view's properties, and its readers need rights of their own on the table.
+  Status RequireShown(const Reference& reference, const iceberg::TableMetadata& internal) {
+    const auto schema = internal.properties.find(std::string(lakehouse::kSchemaProperty));
+    return database().Read([&](SqlTransaction& sql) -> Status {
+      if (schema != internal.properties.end()) {
+        TARN_ASSIGN_OR_RETURN(const tree::LocatedNode located,
+                              tree::LocateNode(sql, reference.node.rid));
+        TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                              tree::FindChild(sql, located.project, schema->second));
+        if (folder && folder->rid == located.node.parent) {
+          return Status::Ok();
+        }
+      }
+      const Status own =
+          tree::Require(sql, deps_.authorizer, principal_, reference.object->rid,
+                        {.role = access::Role::kViewer, .scope = access::Scope::kIcebergRead});
+      const ErrorCode code = own.code();
+      return code == ErrorCode::kNotFound || code == ErrorCode::kPermissionDenied
+                 ? Status::PermissionDenied(fmt::format(
+                       "view {} was changed: the table that it shows now was not made for it, and "
+                       "you may not read that; recreate the view's table",
+                       NameOf(reference)))
+                 : own;
+    });
+  }
+
   // Makes the relations that a statement reads and gives its text over them.
   Result<std::string> MakeStatement(size_t index) {
     std::vector<std::vector<std::string>> names;
@@ -340,6 +369,9 @@ class QueryPlanner {
       if (reference.part) {
         TARN_RETURN_IF_ERROR(MakePart(reference, name, metadata, *point));
         return name;
+      }
+      if (reference.origin) {
+        TARN_RETURN_IF_ERROR(RequireShown(reference, *metadata));
       }
       TARN_RETURN_IF_ERROR(MakeTableRelation(session_, deps_.catalog,
                                              {.name = name,

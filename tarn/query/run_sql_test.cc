@@ -152,6 +152,36 @@ TEST_F(RunSqlTest, ViewerOfAViewNeedsNotSeeTheInternalTable) {
               Fails(ErrorCode::kPermissionDenied));
 }
 
+// The properties of a view say which internal table it shows; the table says whose view may show
+// it.
+TEST_F(RunSqlTest, AViewTurnedToTheTableOfAnotherFolderNeedsTheRightsOfTheReader) {
+  lakehouse::TableSpec secret = MakeSpec("secret");
+  secret.external_schema = "vault";
+  secret.internal_schema = "vault_internal";
+  ASSERT_OK_AND_ASSIGN(const auto table, OpenTarget(secret));
+  ASSERT_OK(Append(*table, {Insert(7, "s")}));
+  const access::Principal user = MakeUser("vera");
+  ASSERT_OK(Grant("shop", user, access::Role::kOwner));
+  std::optional<catalog::CatalogObject> view;
+  ASSERT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                          tree::FindChild(sql, project_, "shop"));
+    TARN_ASSIGN_OR_RETURN(view, catalog::FindObject(sql, folder->rid, "orders"));
+    return Status::Ok();
+  }));
+  ASSERT_OK(StatusOf(
+      catalog_->CommitView({.view = *view,
+                            .requirements = {},
+                            .updates = {iceberg::table_update::SetProperties{
+                                .updates = {{"tarn.internal-schema", "vault_internal"},
+                                            {"tarn.internal-table", "secret_internal"}}}}})));
+  const std::string sql = "SELECT id FROM shop.orders";
+  EXPECT_THAT(Rows({.sql = sql}, user),
+              FailsWith(ErrorCode::kPermissionDenied, "shop.orders was changed"));
+  ASSERT_OK(Grant("vault_internal", user, access::Role::kViewer));
+  EXPECT_THAT(Rows({.sql = sql}, user), IsOkAndHolds(std::vector<json>{{{"id", 7}}}));
+}
+
 TEST_F(RunSqlTest, StoredViewRunsItsTextWithTheRightsOfTheReader) {
   ASSERT_OK(MakeView("big", "SELECT id AS x, id * 10 AS y FROM orders WHERE id > 1", "duckdb",
                      {"key", "tenfold"}));
