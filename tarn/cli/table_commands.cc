@@ -150,9 +150,9 @@ void AddTableCommands(CLI::App& app, CommandContext& context) {
   trace->add_option("key", options->key, "key; composite: a JSON array")->required();
   trace->callback([&context, options] {
     context.action = [&context, options] {
-      return CallAndShow(context, "GET",
-                         WithQuery(TableTarget(*options, "/trace"), {{"key", options->key}}),
-                         json(), {"change_identifier", "operation", "from", "to", "store", "row"});
+      return CallAndShow(
+          context, "GET", WithQuery(TableTarget(*options, "/trace"), {{"key", options->key}}),
+          json(), {"change_identifier", "operation", "from", "to", "store", "snapshot_id", "row"});
     };
   });
 }

@@ -1,6 +1,7 @@
 #include "tarn/maintenance/trace.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,19 +17,24 @@ namespace {
 
 using nlohmann::json;
 
-// The parts of a key as text: a JSON array for several columns, else the value itself.
-Result<std::vector<std::string>> KeyParts(const std::string& text, size_t count) {
+// The parts of a key as text, or nothing for NULL: a JSON array for several columns, else the value
+// itself.
+Result<std::vector<std::optional<std::string>>> KeyParts(const std::string& text, size_t count) {
   if (count == 1) {
-    return std::vector<std::string>{text};
+    return std::vector<std::optional<std::string>>{text};
   }
   const json parsed = json::parse(text, nullptr, false);
   if (!parsed.is_array() || parsed.size() != count) {
     return Status::InvalidArgument(
         fmt::format("the key has {} columns: give a JSON array of {} values", count, count));
   }
-  std::vector<std::string> parts;
+  std::vector<std::optional<std::string>> parts;
   for (const json& part : parsed) {
-    parts.push_back(part.is_string() ? part.get<std::string>() : part.dump());
+    if (part.is_null()) {
+      parts.emplace_back();
+    } else {
+      parts.emplace_back(part.is_string() ? part.get<std::string>() : part.dump());
+    }
   }
   return parts;
 }
@@ -49,7 +55,8 @@ Result<std::string> TraceSql(const catalog::CatalogObject& table,
     names.push_back(property->second.substr(begin, end - begin));
     begin = end + 1;
   }
-  TARN_ASSIGN_OR_RETURN(const std::vector<std::string> parts, KeyParts(key, names.size()));
+  TARN_ASSIGN_OR_RETURN(const std::vector<std::optional<std::string>> parts,
+                        KeyParts(key, names.size()));
   const iceberg::Schema users = lakehouse::UserSchema(metadata.CurrentSchema());
   std::vector<std::string> conditions;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -59,8 +66,10 @@ Result<std::string> TraceSql(const catalog::CatalogObject& table,
           fmt::format("{} has no column {}, which is part of its key", table.name, names[i]));
     }
     TARN_ASSIGN_OR_RETURN(const std::string type, lakehouse::SqlTypeOf(column->type));
-    conditions.push_back(fmt::format("{} = CAST({} AS {})", engine::QuoteName(column->name),
-                                     engine::QuoteText(parts[i]), type));
+    const std::string name = engine::QuoteName(column->name);
+    conditions.push_back(
+        parts[i] ? fmt::format("{} = CAST({} AS {})", name, engine::QuoteText(*parts[i]), type)
+                 : name + " IS NULL");
   }
   std::vector<std::string> columns;
   for (const std::string& name : lakehouse::UserColumnNames(metadata.CurrentSchema())) {
@@ -69,10 +78,10 @@ Result<std::string> TraceSql(const catalog::CatalogObject& table,
   return fmt::format(
       "SELECT hdr__change_identifier AS change_identifier, hdr__operation AS operation, "
       "coalesce(hdr__from_timestamp, hdr__timestamp) AS \"from\", hdr__to_timestamp AS \"to\", "
-      "hdr__partition AS store, {{{}}} AS \"row\" FROM {} WHERE hdr__partition IN ('Changes', "
-      "'Current', "
-      "'Prior') AND {} ORDER BY 3, 1 NULLS FIRST, 4 NULLS LAST",
-      fmt::join(columns, ", "), engine::QuoteName(table.rid.ToString()),
+      "hdr__partition AS store, _snapshot_id AS snapshot_id, {{{}}} AS \"row\" FROM {} WHERE "
+      "hdr__partition IN ('Changes', 'Current', 'Prior') AND {} ORDER BY 1 NULLS FIRST, 3, 4 NULLS "
+      "LAST",
+      fmt::join(columns, ", "), engine::QuoteName(table.rid.ToString() + "$rows"),
       fmt::join(conditions, " AND "));
 }
 

@@ -40,6 +40,9 @@ TEST(TraceSqlTest, TheKeyIsAValueOrAnArrayOfValues) {
   const Result<std::string> two = TraceSql(Internal(), Merged("id\x1fregion"), R"([7, "e\"u"])");
   ASSERT_OK(two);
   EXPECT_THAT(*two, HasSubstr(R"(CAST('7' AS BIGINT) AND "Region" = CAST('e"u' AS VARCHAR))"));
+  const Result<std::string> with_null = TraceSql(Internal(), Merged("id\x1fregion"), "[null, 7]");
+  ASSERT_OK(with_null);
+  EXPECT_THAT(*with_null, HasSubstr(R"("id" IS NULL AND "Region" = CAST('7' AS VARCHAR))"));
 }
 
 TEST(TraceSqlTest, WhatHasNoSuchKeyIsRefused) {

@@ -434,15 +434,19 @@ Status MakeRows(engine::Session& session, catalog::Catalog& catalog,
                                                         .files = tasks,
                                                         .with_position = true,
                                                         .with_lineage = true}));
-  CellTable files{.columns = {{"n", CellType::kLong}, {"path", CellType::kText}}};
+  CellTable files{.columns = {{"n", CellType::kLong},
+                              {"path", CellType::kText},
+                              {"snapshot_id", CellType::kLong}}};
   for (size_t i = 0; i < tasks.size(); ++i) {
-    files.rows.push_back({static_cast<int64_t>(i), tasks[i].file.file_path});
+    files.rows.push_back(
+        {static_cast<int64_t>(i), tasks[i].file.file_path, tasks[i].added_snapshot_id});
   }
   TARN_RETURN_IF_ERROR(files.Register(session, relation.name + "_paths"));
   return session.Execute(fmt::format(
       "CREATE OR REPLACE TEMP VIEW {} AS SELECT r.* EXCLUDE (tarn_file, tarn_pos, _row_id, "
       "_last_updated_sequence_number), p.path AS _file, r.tarn_pos AS _pos, r._row_id, "
-      "r._last_updated_sequence_number FROM {} AS r LEFT JOIN {} AS p ON r.tarn_file = p.n",
+      "r._last_updated_sequence_number, p.snapshot_id AS _snapshot_id FROM {} AS r LEFT JOIN {} AS "
+      "p ON r.tarn_file = p.n",
       engine::QuoteName(relation.name), engine::QuoteName(relation.name + "_located"),
       engine::QuoteName(relation.name + "_paths")));
 }

@@ -24,7 +24,8 @@ enum class MetadataTable : uint8_t {
   kEntries,  // Entries of the snapshot's manifests, deleted ones too.
   kPartitions,
   kMetadataLogEntries,
-  kRows,  // Rows with where they are: _file, _pos, _row_id, _last_updated_sequence_number.
+  kRows,  // Rows with where they are: _file, _pos, _row_id, _last_updated_sequence_number, and
+          // _snapshot_id: the snapshot that added the file.
 };
 
 /// The word after '$'; nothing for others.

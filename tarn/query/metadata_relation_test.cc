@@ -123,6 +123,9 @@ TEST_F(MetadataRelationTest, RowsSayWhereTheyAre) {
   EXPECT_THAT(Column("SELECT count(DISTINCT r._file) AS x FROM plain$rows r JOIN "
                      "plain$data_files f ON r._file = f.file_path"),
               ElementsAre(2));
+  // What the deletion left alone is of the snapshots that wrote it.
+  EXPECT_THAT(Column("SELECT DISTINCT _snapshot_id AS x FROM plain$rows ORDER BY 1"),
+              ::testing::UnorderedElementsAre(snapshots_[0], snapshots_[1]));
   EXPECT_THAT(Column("SELECT count(*) AS x FROM plain"), ElementsAre(4));
 }
 

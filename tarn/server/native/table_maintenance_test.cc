@@ -61,6 +61,19 @@ TEST_F(TableMaintenanceTest, ATraceIsEveryRowOfAKey) {
     EXPECT_EQ(trace[1]["store"], "Changes");
     EXPECT_EQ(trace[1]["operation"], "U");
   }
+  // A change that came late is behind what was applied before it, whatever its time.
+  ASSERT_OK_AND_ASSIGN(
+      const int64_t late,
+      Append(*orders_,
+             {{.operation = lakehouse::Operation::kUpdate, .id = 2, .name = "d", .time_ms = 500}}));
+  const json trace = CallJson("GET", "/tarn/v1/tables/shop.orders/trace?key=2")["data"];
+  ASSERT_EQ(trace.size(), 2U) << trace;
+  EXPECT_EQ(trace[0]["store"], "Current");
+  EXPECT_TRUE(trace[0]["change_identifier"].is_null());
+  EXPECT_TRUE(trace[0]["snapshot_id"].is_number()) << trace;
+  EXPECT_NE(trace[0]["snapshot_id"], late);
+  EXPECT_EQ(trace[1]["row"]["name"], "d");
+  EXPECT_EQ(trace[1]["snapshot_id"], late);
   EXPECT_EQ(Call("GET", "/tarn/v1/tables/shop.orders/trace").status, 400);
   EXPECT_EQ(Call("GET", "/tarn/v1/tables/shop.orders/trace?key=x").status, 400);
   EXPECT_EQ(Call("GET", "/tarn/v1/tables/shop.plain/trace?key=1").status, 400);
