@@ -60,7 +60,7 @@ class Compactor {
         layout_(lineage_ ? lakehouse::WithLineageColumns(*table.metadata) : *table.metadata) {}
 
   Status Rewrite(const CompactionGroup& group, const CompactionOptions& options,
-                 CompactionReport& report) {
+                 const metastore::SqlFunction& also, CompactionReport& report) {
     int64_t rows = 0;
     TARN_ASSIGN_OR_RETURN(std::vector<DataFile> written, WriteRows(group, options, rows));
     const iceberg::OperationContext context{.store = catalog_.deps().warehouse,
@@ -68,8 +68,9 @@ class Compactor {
                                             .metadata = *table_.metadata};
     Result<iceberg::SnapshotUpdate> update = iceberg::RewriteUpdate(context, group.files, written);
     const Status committed =
-        update.ok() ? StatusOf(lakehouse::CommitSnapshot(catalog_, table_.object.rid, *update))
-                    : update.status();
+        update.ok()
+            ? StatusOf(lakehouse::CommitSnapshot(catalog_, table_.object.rid, *update, also))
+            : update.status();
     if (!committed.ok() && committed.code() != ErrorCode::kCommitStateUnknown) {
       lakehouse::RemoveFiles(catalog_.deps().warehouse, written);
     }
@@ -189,7 +190,8 @@ Result<CompactionReport> CompactTable(catalog::Catalog& catalog, engine::Engine&
     report.files_before += static_cast<int64_t>(group.files.size());
     report.bytes_before += group.size_bytes;
     if (!request.dry_run) {
-      TARN_RETURN_IF_ERROR(Compactor(catalog, engine, table).Rewrite(group, options, report));
+      TARN_RETURN_IF_ERROR(
+          Compactor(catalog, engine, table).Rewrite(group, options, request.also, report));
     }
   }
   return report;

@@ -39,6 +39,7 @@ std::vector<CompactionGroup> PlanCompaction(const std::vector<iceberg::FileScanT
 
 struct CompactionRequest {
   bool dry_run = false;
+  metastore::SqlFunction also{};  // Done in the SQL transaction of each commit.
 };
 
 struct CompactionReport {

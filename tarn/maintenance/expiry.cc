@@ -85,7 +85,8 @@ Result<ExpiryReport> ExpireSnapshots(catalog::Catalog& catalog, const Rid& table
   TARN_ASSIGN_OR_RETURN(const std::vector<catalog::LoadedTable> committed,
                         catalog.CommitTables({{.table = before.object,
                                                .requirements = RequireRefs(*before.metadata),
-                                               .updates = updates}}));
+                                               .updates = updates}},
+                                             request.also));
   TARN_ASSIGN_OR_RETURN(
       const UnreachableFiles files,
       iceberg::FindUnreachableFiles(store, catalog.manifest_cache(), *before.metadata,

@@ -16,6 +16,7 @@ struct ExpiryRequest {
   std::optional<std::chrono::milliseconds> older_than;  // Empty: the table's properties.
   std::optional<int32_t> keep;                          // Snapshots of each branch; likewise.
   bool dry_run = false;
+  metastore::SqlFunction also{};  // Done in the SQL transaction of the commit.
 };
 
 /// What went, or would go.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "tarn/access/audit.h"
 #include "tarn/base/arrow_status.h"
 #include "tarn/catalog/pointer_store.h"
 #include "tarn/engine/quoting.h"
@@ -90,11 +91,33 @@ Result<std::shared_ptr<arrow::RecordBatch>> SortMerged(
   return kept.record_batch();
 }
 
+// What the audit log says of a statement.
+struct ChangeEvent {
+  std::string_view action;
+  std::string resource;
+  std::string_view operation{};  // Of a change of rows.
+  access::AuditOutcome outcome = access::AuditOutcome::kDone;
+};
+
+access::AuditRecord RecordOf(const ChangeContext& context, const ChangeEvent& event) {
+  return {.id = 0,
+          .time = context.deps.catalog.deps().clock.Now(),
+          .user_id = context.principal.user_id,
+          .token_id = context.principal.token_id,
+          .action = std::string(event.action),
+          .resource = event.resource,
+          .outcome = event.outcome,
+          .details = event.operation.empty()
+                         ? std::string()
+                         : fmt::format(R"({{"statement":"{}"}})", event.operation)};
+}
+
 // One statement on one state of its table.
 class Change {
  public:
-  Change(const ChangeContext& context, catalog::LoadedTable table)
+  Change(const ChangeContext& context, std::string name, catalog::LoadedTable table)
       : context_(context),
+        name_(std::move(name)),
         request_(context.request),
         deps_(context.deps),
         table_(std::move(table)),
@@ -141,7 +164,7 @@ class Change {
     iceberg::SnapshotUpdate update;
     TARN_ASSIGN_OR_RETURN(update.added_data_files, writer.Close());
     if (!update.added_data_files.empty()) {
-      TARN_ASSIGN_OR_RETURN(result.snapshot_id, CommitOrRemove(update));
+      TARN_ASSIGN_OR_RETURN(result.snapshot_id, CommitOrRemove("insert", update));
     }
     return result;
   }
@@ -343,7 +366,7 @@ class Change {
       RemoveFiles(delta.deletes.added);
       return update.status();
     }
-    TARN_ASSIGN_OR_RETURN(result.snapshot_id, CommitOrRemove(*update));
+    TARN_ASSIGN_OR_RETURN(result.snapshot_id, CommitOrRemove(operation, *update));
     return result;
   }
 
@@ -361,10 +384,16 @@ class Change {
     return iceberg::DeltaUpdate(context, delta);
   }
 
-  Result<int64_t> CommitOrRemove(const iceberg::SnapshotUpdate& update) {
+  Result<int64_t> CommitOrRemove(std::string_view operation,
+                                 const iceberg::SnapshotUpdate& update) {
+    const auto record = [&](SqlTransaction& sql) {
+      return access::AppendAudit(
+          sql, RecordOf(context_,
+                        {.action = "table.commit", .resource = name_, .operation = operation}));
+    };
     const Status stopped = context_.CheckNotStopped();
     const Result<lakehouse::SnapshotCommit> commit =
-        stopped.ok() ? lakehouse::CommitSnapshot(deps_.catalog, table_.object.rid, update)
+        stopped.ok() ? lakehouse::CommitSnapshot(deps_.catalog, table_.object.rid, update, record)
                      : Result<lakehouse::SnapshotCommit>(stopped);
     if (commit.ok()) {
       return commit->snapshot_id;
@@ -381,6 +410,7 @@ class Change {
   }
 
   const ChangeContext& context_;
+  const std::string name_;  // As the statement writes it.
   const QueryRequest& request_;
   const QueryDeps& deps_;
   const catalog::LoadedTable table_;
@@ -396,6 +426,30 @@ struct NameOf {
     } else {
       return statement.name;
     }
+  }
+};
+
+struct ActionOf {
+  template <typename Statement>
+  std::string_view operator()(const Statement& /*statement*/) const {
+    return "table.commit";
+  }
+  std::string_view operator()(const CreateTableStatement& statement) const {
+    return statement.or_replace ? "table.replace" : "table.create";
+  }
+  std::string_view operator()(const CreateSchemaStatement& /*statement*/) const {
+    return "namespace.create";
+  }
+  std::string_view operator()(const DropStatement& statement) const {
+    switch (statement.kind) {
+      case DropStatement::Kind::kTable:
+        return "table.drop";
+      case DropStatement::Kind::kView:
+        return "view.drop";
+      case DropStatement::Kind::kSchema:
+        return "namespace.drop";
+    }
+    return "table.drop";
   }
 };
 
@@ -454,21 +508,8 @@ Status CheckChangeable(const catalog::LoadedTable& table) {
   return Status::Ok();
 }
 
-}  // namespace
-
-Result<ChangeResult> RunChange(const QueryRequest& request, const access::Principal& principal,
-                               const QueryDeps& deps) {
-  return RunStoppableChange(request, principal, deps, {});
-}
-
-Result<ChangeResult> RunStoppableChange(const QueryRequest& request,
-                                        const access::Principal& principal, const QueryDeps& deps,
-                                        const std::stop_token& stop) {
-  const ChangeContext context{request, principal, deps, stop};
-  if (!request.at.empty() || request.branch != QueryRequest().branch) {
-    return Status::InvalidArgument("a table is changed as it is now, on main");
-  }
-  TARN_ASSIGN_OR_RETURN(const ChangeStatement statement, ParseChange(request.sql));
+Result<ChangeResult> RunStatement(const ChangeStatement& statement, const ChangeContext& context) {
+  const auto& [request, principal, deps, stop] = context;
   if (const auto* create = std::get_if<CreateTableStatement>(&statement)) {
     return CreateTableAs(*create, context);
   }
@@ -485,12 +526,39 @@ Result<ChangeResult> RunStoppableChange(const QueryRequest& request,
   for (int tried = 1;; ++tried) {
     TARN_ASSIGN_OR_RETURN(catalog::LoadedTable table, deps.catalog.LoadTable(rid));
     TARN_RETURN_IF_ERROR(CheckChangeable(table));
-    Change change(context, std::move(table));
+    Change change(context, fmt::format("{}", fmt::join(name, ".")), std::move(table));
     Result<ChangeResult> result = std::visit(RunOn{change}, statement);
     if (result.ok() || result.status().code() != ErrorCode::kConflict || tried == kTriesMax) {
       return result;
     }
   }
+}
+
+}  // namespace
+
+Result<ChangeResult> RunChange(const QueryRequest& request, const access::Principal& principal,
+                               const QueryDeps& deps) {
+  return RunStoppableChange(request, principal, deps, {});
+}
+
+Result<ChangeResult> RunStoppableChange(const QueryRequest& request,
+                                        const access::Principal& principal, const QueryDeps& deps,
+                                        const std::stop_token& stop) {
+  const ChangeContext context{request, principal, deps, stop};
+  if (!request.at.empty() || request.branch != QueryRequest().branch) {
+    return Status::InvalidArgument("a table is changed as it is now, on main");
+  }
+  TARN_ASSIGN_OR_RETURN(const ChangeStatement statement, ParseChange(request.sql));
+  Result<ChangeResult> result = RunStatement(statement, context);
+  if (result.status().code() == ErrorCode::kPermissionDenied) {
+    TARN_RETURN_IF_ERROR(access::AppendAudit(
+        deps.catalog.deps().database,
+        RecordOf(context,
+                 {.action = std::visit(ActionOf{}, statement),
+                  .resource = fmt::format("{}", fmt::join(std::visit(NameOf{}, statement), ".")),
+                  .outcome = access::AuditOutcome::kDenied})));
+  }
+  return result;
 }
 
 }  // namespace tarn::query

@@ -22,7 +22,8 @@ struct ChangeResult {
 /// Reads the branch main as it is now; `at` and another branch are refused. The caller must be
 /// Editor of the table and Viewer of all else that the statement reads. A statement that loses to a
 /// concurrent commit is run again on the new state, up to three times; what is checked depends on
-/// write.<operation>.isolation-level.
+/// write.<operation>.isolation-level. The commit and its record in the audit log are one; a denial
+/// is recorded, too.
 ///
 /// Errors: those of RunSql; kPermissionDenied, also for tables of pipelines; kUnimplemented for
 /// tables of format version 1; kInvalidArgument for values that do not fit their columns and for a

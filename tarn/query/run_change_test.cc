@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tarn/access/audit.h"
 #include "tarn/access/grant.h"
 #include "tarn/catalog/pointer_store.h"
 #include "tarn/lakehouse/scan/plain_table_fixture.h"
@@ -532,6 +533,63 @@ TEST_P(RunChangeTest, AChangeWhoseClientLeftChangesNothing) {
               Fails(ErrorCode::kCancelled));
   EXPECT_EQ(Content(), "a0 a1 a2 a3 b0 b1");
   EXPECT_EQ(Files(), before);
+}
+
+TEST_P(RunChangeTest, ChangesAndDenialsAreAudited) {
+  const auto log = [&] {
+    std::vector<std::string> events;
+    EXPECT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      TARN_ASSIGN_OR_RETURN(const auto records, access::ListAudit(sql, 0, 1000));
+      events.clear();
+      for (const access::AuditRecord& record : records) {
+        events.push_back(fmt::format("{} {} {} {} {}", record.user_id == admin_.user_id,
+                                     record.action, record.resource,
+                                     static_cast<int>(record.outcome), record.details));
+      }
+      return Status::Ok();
+    }));
+    return events;
+  };
+  std::vector<std::string> known = log();
+  const auto added = [&] {
+    std::vector<std::string> all = log();
+    const std::vector<std::string> more(all.begin() + static_cast<ptrdiff_t>(known.size()),
+                                        all.end());
+    known = std::move(all);
+    return more;
+  };
+  ASSERT_OK(Change("INSERT INTO plain VALUES (9, 'z')"));
+  ASSERT_OK(Change("UPDATE shop.plain SET id = 8 WHERE id = 9"));
+  ASSERT_OK(Change("DELETE FROM plain WHERE id = 8"));
+  ASSERT_OK(
+      Change("MERGE INTO plain t USING (SELECT 9 AS id, 'z' AS p) s ON false WHEN NOT "
+             "MATCHED THEN INSERT *"));
+  EXPECT_THAT(added(),
+              ::testing::ElementsAre(R"(true table.commit plain 0 {"statement":"insert"})",
+                                     R"(true table.commit shop.plain 0 )"
+                                     R"({"statement":"update"})",
+                                     R"(true table.commit plain 0 {"statement":"delete"})",
+                                     R"(true table.commit plain 0 {"statement":"merge"})"));
+  // What changes nothing, or is wrong, is no change.
+  ASSERT_OK(Change("DELETE FROM plain WHERE id = 77"));
+  EXPECT_THAT(Change("DELETE FROM absent"), Fails(ErrorCode::kNotFound));
+  EXPECT_THAT(added(), ::testing::IsEmpty());
+  const access::Principal viewer = MakeUser("vic");
+  ASSERT_OK(database_->Write([&](metastore::SqlTransaction& sql) {
+    return access::AddGrant(
+        sql, {.resource = folder_, .principal_id = viewer.user_id, .role = access::Role::kViewer},
+        "me", clock_.Now());
+  }));
+  for (const char* sql : {"DELETE FROM shop.plain", "CREATE TABLE shop.copy AS SELECT 1 AS x",
+                          "CREATE OR REPLACE TABLE shop.plain AS SELECT 1 AS x",
+                          "DROP TABLE shop.plain", "DROP SCHEMA shop"}) {
+    EXPECT_THAT(RunChange({.sql = sql}, viewer, deps()), Fails(ErrorCode::kPermissionDenied))
+        << sql;
+  }
+  EXPECT_THAT(added(), ::testing::ElementsAre(
+                           "false table.commit shop.plain 1 ", "false table.create shop.copy 1 ",
+                           "false table.replace shop.plain 1 ", "false table.drop shop.plain 1 ",
+                           "false namespace.drop shop 1 "));
 }
 
 TEST_P(RunChangeTest, OnlyEditorsChangeTablesAndNobodyThoseOfPipelines) {

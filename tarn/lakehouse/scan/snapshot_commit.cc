@@ -11,7 +11,8 @@ constexpr int kAttemptsMax = 10;
 }  // namespace
 
 Result<SnapshotCommit> CommitSnapshot(catalog::Catalog& catalog, const Rid& table,
-                                      const iceberg::SnapshotUpdate& update) {
+                                      const iceberg::SnapshotUpdate& update,
+                                      const metastore::SqlFunction& also) {
   // One producer over all attempts: manifests of new files are written once.
   iceberg::SnapshotProducer producer(update, {catalog.deps().warehouse, catalog.manifest_cache()});
   for (int attempt = 1;; ++attempt) {
@@ -30,7 +31,8 @@ Result<SnapshotCommit> CommitSnapshot(catalog::Catalog& catalog, const Rid& tabl
     Result<std::vector<catalog::LoadedTable>> committed =
         catalog.CommitTables({{.table = commit.before.object,
                                .requirements = prepared->requirements,
-                               .updates = prepared->updates}});
+                               .updates = prepared->updates}},
+                             also);
     if (committed.ok()) {
       producer.CleanUp(&prepared->snapshot);
       commit.after = committed->front();

@@ -14,13 +14,15 @@ struct SnapshotCommit {
 };
 
 /// Commits `update`, planned on an earlier state of the table, on its newest one. A lost race for
-/// the pointer is tried again on the new head as long as the update's own checks hold there.
+/// the pointer is tried again on the new head as long as the update's own checks hold there. What
+/// `also` does is done in the SQL transaction that moves the pointer.
 ///
 /// Errors: kConflict when another commit stands against the update (plan again) or after ten lost
 /// races; kPermissionDenied for tables that only tarn's tasks may write; kCommitStateUnknown: its
 /// files must stay. On other errors no manifest is left, and the caller removes its data files.
 /// Crash: before the pointer moves, the files are orphans; after it, the commit is whole.
 Result<SnapshotCommit> CommitSnapshot(catalog::Catalog& catalog, const Rid& table,
-                                      const iceberg::SnapshotUpdate& update);
+                                      const iceberg::SnapshotUpdate& update,
+                                      const metastore::SqlFunction& also = {});
 
 }  // namespace tarn::lakehouse

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "tarn/base/log.h"
 #include "tarn/base/quantity.h"
 #include "tarn/maintenance/compaction.h"
 #include "tarn/maintenance/doctor.h"
@@ -9,6 +10,7 @@
 #include "tarn/maintenance/orphans.h"
 #include "tarn/maintenance/trace.h"
 #include "tarn/query/result_format.h"
+#include "tarn/server/native/audited.h"
 #include "tarn/server/native/table_request.h"
 
 namespace tarn::server::native {
@@ -16,6 +18,11 @@ namespace tarn::server::native {
 namespace {
 
 using nlohmann::json;
+
+// Actions in the audit log.
+constexpr std::string_view kCompact = "table.compact";
+constexpr std::string_view kExpire = "table.expire";
+constexpr std::string_view kOrphans = "table.orphans";
 
 Result<http::Response> GetDoctor(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kViewer));
@@ -72,15 +79,39 @@ Result<CareBody> ReadBody(RequestContext& context) {
   return read;
 }
 
+// The table that an upkeep is for. A denial is recorded.
+Result<FoundTable> FindForUpkeep(NativeApi& api, const RequestContext& context, access::Role role,
+                                 std::string_view action) {
+  Result<FoundTable> table = FindTable(api, context, role);
+  if (table.status().code() == ErrorCode::kPermissionDenied) {
+    TARN_RETURN_IF_ERROR(access::AppendAudit(
+        api.database(), AuditOf(api, context, {.action = action, .resource = context.Path("name")},
+                                access::AuditOutcome::kDenied)));
+  }
+  return table;
+}
+
+// Puts the record of an upkeep into the SQL transaction of its commit.
+metastore::SqlFunction RecordIn(NativeApi& api, const RequestContext& context,
+                                std::string_view action, const std::string& table) {
+  return [record = AuditOf(api, context, {.action = action, .resource = table},
+                           access::AuditOutcome::kDone)](metastore::SqlTransaction& sql) {
+    return access::AppendAudit(sql, record);
+  };
+}
+
 Result<http::Response> PostCompact(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const CareBody body, ReadBody(context));
   if (body.older_than || body.keep) {
     return Status::InvalidArgument("compact takes neither olderThan nor keep");
   }
-  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kEditor));
-  TARN_ASSIGN_OR_RETURN(const maintenance::CompactionReport report,
-                        maintenance::CompactTable(api.deps.query.catalog, api.deps.query.engine,
-                                                  table.object.rid, {.dry_run = body.dry_run}));
+  TARN_ASSIGN_OR_RETURN(const FoundTable table,
+                        FindForUpkeep(api, context, access::Role::kEditor, kCompact));
+  TARN_ASSIGN_OR_RETURN(
+      const maintenance::CompactionReport report,
+      maintenance::CompactTable(
+          api.deps.query.catalog, api.deps.query.engine, table.object.rid,
+          {.dry_run = body.dry_run, .also = RecordIn(api, context, kCompact, table.name)}));
   return JsonResponse({{"table", table.name},
                        {"dryRun", body.dry_run},
                        {"groups", report.groups},
@@ -94,12 +125,15 @@ Result<http::Response> PostCompact(NativeApi& api, RequestContext& context) {
 
 Result<http::Response> PostExpire(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const CareBody body, ReadBody(context));
-  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kOwner));
+  TARN_ASSIGN_OR_RETURN(const FoundTable table,
+                        FindForUpkeep(api, context, access::Role::kOwner, kExpire));
   TARN_ASSIGN_OR_RETURN(
       const maintenance::ExpiryReport report,
-      maintenance::ExpireSnapshots(
-          api.deps.query.catalog, table.object.rid,
-          {.older_than = body.older_than, .keep = body.keep, .dry_run = body.dry_run}));
+      maintenance::ExpireSnapshots(api.deps.query.catalog, table.object.rid,
+                                   {.older_than = body.older_than,
+                                    .keep = body.keep,
+                                    .dry_run = body.dry_run,
+                                    .also = RecordIn(api, context, kExpire, table.name)}));
   return JsonResponse({{"table", table.name},
                        {"dryRun", body.dry_run},
                        {"snapshots", report.snapshot_ids},
@@ -111,19 +145,48 @@ Result<http::Response> PostExpire(NativeApi& api, RequestContext& context) {
                        {"leftBehind", report.left_behind}});
 }
 
+// Files are deleted one by one, without a commit: the record follows. That it could not be written
+// must not look like files that are still there.
+void RecordRemoval(NativeApi& api, const RequestContext& context, const std::string& table,
+                   const Result<maintenance::OrphansReport>& report) {
+  const ErrorCode code = report.status().code();
+  if (code == ErrorCode::kInvalidArgument || code == ErrorCode::kNotFound) {
+    return;  // Wrong requests begin nothing.
+  }
+  access::AuditRecord record =
+      AuditOf(api, context, {.action = kOrphans, .resource = table},
+              report.ok() ? access::AuditOutcome::kDone : access::AuditOutcome::kFailed);
+  json details = json::parse(record.details);
+  if (report.ok()) {
+    details["removed"] = report->removed;
+  } else {
+    details["error"] = ErrorCodeName(code);
+  }
+  record.details = details.dump();
+  const Status recorded = access::AppendAudit(api.database(), record);
+  if (!recorded.ok()) {
+    Log(LogLevel::kError, "server",
+        fmt::format("{} of {} is not in the audit log: {}", kOrphans, table, recorded.ToString()));
+  }
+}
+
 Result<http::Response> PostOrphans(NativeApi& api, RequestContext& context) {
   TARN_ASSIGN_OR_RETURN(const CareBody body, ReadBody(context));
   if (body.keep) {
     return Status::InvalidArgument("orphans takes no keep");
   }
-  TARN_ASSIGN_OR_RETURN(const FoundTable table, FindTable(api, context, access::Role::kOwner));
+  TARN_ASSIGN_OR_RETURN(const FoundTable table,
+                        FindForUpkeep(api, context, access::Role::kOwner, kOrphans));
   maintenance::OrphansRequest request{.dry_run = body.dry_run};
   if (body.older_than) {
     request.older_than = *body.older_than;
   }
-  TARN_ASSIGN_OR_RETURN(
-      const maintenance::OrphansReport report,
-      maintenance::FindOrphans(api.deps.query.catalog, table.object.rid, request));
+  const Result<maintenance::OrphansReport> found =
+      maintenance::FindOrphans(api.deps.query.catalog, table.object.rid, request);
+  if (!body.dry_run) {
+    RecordRemoval(api, context, table.name, found);
+  }
+  TARN_ASSIGN_OR_RETURN(const maintenance::OrphansReport report, found);
   json files = json::array();
   for (const maintenance::OrphanFile& file : report.files) {
     files.push_back({{"path", file.uri},

@@ -1,3 +1,4 @@
+#include "tarn/access/audit.h"
 #include "tarn/server/control_fixture.h"
 #include "tarn/server/native/native_routes.h"
 
@@ -100,6 +101,51 @@ TEST_F(TableMaintenanceTest, APlainTableIsChangedAndCaredFor) {
   EXPECT_EQ(CallJson("POST", "/tarn/v1/sql",
                      R"({"query": "SELECT count(*) AS n FROM shop.plain"})")[0]["n"],
             2);
+}
+
+TEST_F(TableMaintenanceTest, UpkeepAndItsDenialsAreAudited) {
+  size_t known = 0;
+  const auto added = [&] {
+    std::vector<std::string> events;
+    EXPECT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      events.clear();
+      TARN_ASSIGN_OR_RETURN(const auto records, access::ListAudit(sql, 0, 1000));
+      for (size_t i = known; i < records.size(); ++i) {
+        events.push_back(records[i].action + " " + records[i].resource + " " +
+                         std::to_string(static_cast<int>(records[i].outcome)));
+      }
+      known = records.size();
+      return Status::Ok();
+    }));
+    return events;
+  };
+  Changed("INSERT INTO shop.plain VALUES (1, 'a')");
+  Changed("INSERT INTO shop.plain VALUES (2, 'b')");
+  clock_.Advance(std::chrono::hours(1));
+  added();
+  const std::string target = "/tarn/v1/tables/shop.plain";
+  for (const char* verb : {":compact", ":expire", ":orphans"}) {
+    EXPECT_EQ(Call("POST", target + verb, R"({"dryRun": true})").status, 200) << verb;
+  }
+  EXPECT_THAT(added(), ::testing::IsEmpty());
+  EXPECT_EQ(CallJson("POST", target + ":compact", "{}")["groups"], 1);
+  EXPECT_FALSE(CallJson("POST", target + ":expire", R"({"olderThan": "0", "keep": 1})")["snapshots"]
+                   .empty());
+  EXPECT_EQ(Call("POST", target + ":orphans", "{}").status, 200);
+  EXPECT_THAT(added(), ::testing::ElementsAre("table.compact default.shop.plain 0",
+                                              "table.expire default.shop.plain 0",
+                                              "table.orphans default.shop.plain 0"));
+  const access::Principal vera = MakeUser("vera");
+  ASSERT_OK(Grant("shop", vera, access::Role::kViewer));
+  ASSERT_OK_AND_ASSIGN(token_, MakeToken(vera.user_id));
+  for (const char* verb : {":compact", ":expire", ":orphans"}) {
+    EXPECT_EQ(Call("POST", target + verb, "{}").status, 403) << verb;
+  }
+  EXPECT_EQ(Call("POST", "/tarn/v1/sql:change", R"({"query": "DELETE FROM shop.plain"})").status,
+            403);
+  EXPECT_THAT(added(),
+              ::testing::ElementsAre("table.compact shop.plain 1", "table.expire shop.plain 1",
+                                     "table.orphans shop.plain 1", "table.commit shop.plain 1"));
 }
 
 TEST_F(TableMaintenanceTest, ATableIsMadeAndMergedInto) {
