@@ -183,6 +183,16 @@ Result<RunPlace> EnsurePlace(SqlTransaction& sql, const ControlDeps& deps,
   return place;
 }
 
+Result<RunPlace> MakePlace(const ControlDeps& deps, const pipeline::PipelineSpec& spec,
+                           const std::string& by) {
+  RunPlace place;
+  TARN_RETURN_IF_ERROR(deps.database.Write([&](SqlTransaction& sql) -> Status {
+    TARN_ASSIGN_OR_RETURN(place, EnsurePlace(sql, deps, spec, by));
+    return Status::Ok();
+  }));
+  return place;
+}
+
 Result<landing::LandingDatasets> EnsureTopicDataset(SqlTransaction& sql, const ControlDeps& deps,
                                                     const RunPlace& place,
                                                     const landing::LandingSpec& task,

@@ -30,6 +30,9 @@ struct RunPlace {
 /// a task landed into is in the trash.
 Result<RunPlace> EnsurePlace(metastore::SqlTransaction& sql, const ControlDeps& deps,
                              const pipeline::PipelineSpec& spec, const std::string& by);
+/// The same in a SQL transaction of its own.
+Result<RunPlace> MakePlace(const ControlDeps& deps, const pipeline::PipelineSpec& spec,
+                           const std::string& by);
 
 /// Makes the dataset of a topic, in the schema of its task, where it is missing; dead letters are
 /// the task's. Errors: as EnsurePlace.
