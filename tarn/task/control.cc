@@ -186,7 +186,10 @@ Status Control::Resume() {
     const std::lock_guard lock(mutex_);
     closing_ = false;
   }
-  TARN_RETURN_IF_ERROR(deps_.database.Write(&StopAbandonedTasks));
+  TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(RequireHere(sql));
+    return StopAbandonedTasks(sql);
+  }));
   TARN_ASSIGN_OR_RETURN(const std::vector<StoredPipeline> pipelines, ListPipelines());
   for (const StoredPipeline& stored : pipelines) {
     const std::shared_ptr<std::mutex> turn = TurnOf(stored.name);
@@ -200,8 +203,10 @@ Status Control::Resume() {
       const std::string error =
           pipeline::HideValues(started.ToString(), VariablesOf(stored.variables));
       Log(LogLevel::kError, "task", "pipeline " + stored.name + ": " + error);
-      TARN_RETURN_IF_ERROR(deps_.database.Write(
-          [&](SqlTransaction& sql) { return FailWantedTasks(sql, stored.name, error); }));
+      TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+        TARN_RETURN_IF_ERROR(RequireHere(sql));
+        return FailWantedTasks(sql, stored.name, error);
+      }));
     }
   }
   return Status::Ok();
@@ -397,6 +402,12 @@ Result<std::shared_ptr<arrow::RecordBatch>> Control::SampleRows(const PipelineTe
   return rows;
 }
 
+// In the SQL transaction of everything that is written about tasks.
+Status Control::RequireHere(SqlTransaction& sql) const {
+  const Status here = deps_.may_run ? deps_.may_run(sql) : Status::Ok();
+  return here.reason() == "LeaseLost" ? RunsElsewhere() : here;
+}
+
 Status Control::Prepare(std::string_view pipeline) {
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));
   TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
@@ -421,6 +432,7 @@ Status Control::StartLocked(const StoredPipeline& stored, const TaskNames& tasks
   TaskNames idle = tasks;
   std::erase_if(idle, [&](const std::string& task) { return run->IsRunning(task); });
   TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(RequireHere(sql));
     for (const std::string& task : tasks) {
       TARN_RETURN_IF_ERROR(SetWanted(sql, stored.name, task, true));
     }
@@ -507,6 +519,7 @@ RunOutcome Control::RunOnce(std::string_view pipeline) {
     TARN_ASSIGN_OR_RETURN(run, Open(stored, /*once=*/true));
     TARN_ASSIGN_OR_RETURN(wanted, ListWanted(pipeline));
     return deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      TARN_RETURN_IF_ERROR(RequireHere(sql));
       for (const std::string& task : TasksOf(run->spec())) {
         TARN_RETURN_IF_ERROR(QueueTask(sql, stored.name, task));
       }

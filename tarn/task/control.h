@@ -196,6 +196,7 @@ class Control {
   Status WithoutTask(const StoredPipeline& stored, std::string_view task,
                      const std::function<Status()>& work);
   Status RequireOpen();
+  Status RequireHere(metastore::SqlTransaction& sql) const;
   void StopOnce(std::string_view pipeline);
 
   ControlDeps deps_;

@@ -66,6 +66,37 @@ TEST_F(ControlTest, RecreateTaskTakesTheLease) {
   EXPECT_THAT(database_->Write(given_up), Fails(ErrorCode::kFailedPrecondition));
 }
 
+// A run that was lost to another server has not come to its end, and says nothing of the tasks.
+TEST_F(ControlTest, ARunThatAnotherServerTookIsNoSuccess) {
+  int checks_left = 1000;
+  Control other(ControlDeps{
+      .database = *database_,
+      .datasets = *datasets_,
+      .catalog = *catalog_,
+      .engine = *engine_,
+      .budget = budget_,
+      .is_source_allowed = [](std::string_view) { return true; },
+      .may_run =
+          [&](metastore::SqlTransaction&) {
+            return --checks_left >= 0
+                       ? Status::Ok()
+                       : Status::FailedPrecondition("B has them").WithReason("LeaseLost");
+          }});
+  ASSERT_OK(other.RunOnce("p").status);
+  // Before anything is said of the tasks, and after they were queued.
+  for (const auto& [checks, state] :
+       {std::pair(0, TaskState::kStopped), std::pair(1, TaskState::kQueued)}) {
+    checks_left = checks;
+    EXPECT_THAT(other.RunOnce("p").status, FailsWith(ErrorCode::kUnavailable, "another server"));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TaskStatus> all, other.ReadStatus());
+    EXPECT_EQ(all.size(), 2U);
+    for (const TaskStatus& status : all) {
+      EXPECT_EQ(status.state, state) << status.full_name();
+      EXPECT_EQ(status.last_error, "") << status.full_name();
+    }
+  }
+}
+
 // What has landed and was not read is counted in rows and bytes.
 TEST_F(ControlTest, LagOfATransformIsInRowsAndBytes) {
   const auto lag = [&]() -> Result<TaskStatus> {

@@ -122,6 +122,7 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
         }));
     TARN_ASSIGN_OR_RETURN(const lakehouse::UnappliedWork left, table->ReadUnapplied());
     return deps_.database.Write([&](SqlTransaction& sql) -> Status {
+      TARN_RETURN_IF_ERROR(fence(sql));
       TARN_ASSIGN_OR_RETURN(const std::vector<TaskStatus> known, ReadTaskStatuses(sql, pipeline));
       for (TaskStatus status : known) {
         if (status.task == task) {

@@ -37,6 +37,10 @@ metastore::SqlFunction FenceOf(metastore::SqlFunction lease,
 
 }  // namespace
 
+Status RunsElsewhere() {
+  return Status::Unavailable("another server runs the pipelines now: ask that one");
+}
+
 struct PipelineRun::TaskRun {
   std::thread thread;
   // Guarded by the mutex of the run.
@@ -71,7 +75,7 @@ PipelineRun::~PipelineRun() {
 }
 
 TaskReporter::Deps PipelineRun::ReporterDeps() const {
-  return {deps_.database, deps_.catalog.deps().clock, variables_};
+  return {deps_.database, deps_.catalog.deps().clock, variables_, deps_.may_run};
 }
 
 bool PipelineRun::IsStopping(const TaskRun& run) const { return stop_ || run.stop; }
@@ -246,9 +250,12 @@ bool PipelineRun::WaitForStop(TaskRun& run, milliseconds at_most) {
   return changed_.wait_for(lock, at_most, [&] { return IsStopping(run); });
 }
 
-Result<metastore::SqlFunction> PipelineRun::TakeLease(const std::string& task) {
-  return TakeTaskLease(deps_.database, spec_.name + "." + task, deps_.catalog.deps().clock.Now(),
-                       deps_.may_run);
+Result<metastore::SqlFunction> PipelineRun::TakeLease(TaskReporter& reporter) {
+  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction lease,
+                        TakeTaskLease(deps_.database, reporter.name(),
+                                      deps_.catalog.deps().clock.Now(), deps_.may_run));
+  reporter.WriteUnder(lease);
+  return lease;
 }
 
 void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
@@ -268,8 +275,13 @@ void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
         break;
       }
     }
-    if (RunsElsewhere()) {
-      break;
+    if (WasTaken(status)) {
+      Log(LogLevel::kWarning, "task", reporter.name() + ": another server runs it now");
+      const std::lock_guard lock(mutex_);
+      if (first_failure_.status.ok()) {
+        first_failure_ = {.status = RunsElsewhere(), .task = reporter.name()};
+      }
+      break;  // The status is what that one says.
     }
     // A source that was there once may come back; one that never was is a wrong name.
     const bool is_away = status.code() == ErrorCode::kNotFound && run.was_open;
@@ -293,16 +305,12 @@ void PipelineRun::Supervise(TaskRun& run, TaskReporter& reporter,
     WaitForStop(run, wait);
     wait = std::min(wait * 2, kRetryMax);
   }
-  if (RunsElsewhere()) {
-    Log(LogLevel::kWarning, "task", reporter.name() + ": another server runs it now");
-    return;  // The status is what that one says.
-  }
   reporter.Ended(end);
 }
 
-// True when this server ran the pipelines, and another one does now.
-bool PipelineRun::RunsElsewhere() {
-  return deps_.may_run && deps_.database.Read(deps_.may_run).reason() == "LeaseLost";
+bool PipelineRun::WasTaken(const Status& status) {
+  return status.reason() == "LeaseLost" ||
+         (deps_.may_run && deps_.database.Read(deps_.may_run).reason() == "LeaseLost");
 }
 
 void PipelineRun::RunLanding(const landing::LandingSpec& spec, TaskRun& run) {
@@ -355,7 +363,7 @@ Status PipelineRun::StepLanding(const landing::LandingSpec& spec, TaskRun& run,
 
 Status PipelineRun::FollowLanding(const landing::LandingSpec& spec, TaskRun& run,
                                   TaskReporter& reporter) {
-  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction lease, TakeLease(spec.name));
+  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction lease, TakeLease(reporter));
   const landing::LandingDatasets& datasets = place_.datasets.at(spec.name);
   const auto written =
       std::make_shared<DatasetList>(DatasetList{datasets.landing, datasets.rejected});
@@ -435,7 +443,7 @@ Result<bool> PipelineRun::StepTransform(const pipeline::TransformSpec& spec, Tas
 
 Status PipelineRun::FollowTransform(const pipeline::TransformSpec& spec, TaskRun& run,
                                     TaskReporter& reporter) {
-  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction lease, TakeLease(spec.name));
+  TARN_ASSIGN_OR_RETURN(metastore::SqlFunction lease, TakeLease(reporter));
   const auto written = std::make_shared<DatasetList>();  // Dead letters.
   std::vector<TransformInput> inputs = InputsOf(spec_, place_, spec);
   for (const TransformInput& input : inputs) {

@@ -26,6 +26,9 @@ enum class RunMode : uint8_t {
   kOnce,    // Until everything there is has landed and is applied.
 };
 
+/// What is said where another server has taken the pipelines over.
+Status RunsElsewhere();
+
 /// Start, StopTask, IsRunning and Wait by one thread at a time; RequestStop by any.
 class PipelineRun {
  public:
@@ -55,7 +58,8 @@ class PipelineRun {
 
   void RunLanding(const landing::LandingSpec& spec, TaskRun& run);
   void RunTransform(const pipeline::TransformSpec& spec, TaskRun& run);
-  [[nodiscard]] bool RunsElsewhere();
+  /// True when another server runs what this one ran when it failed with `status`, if it did.
+  [[nodiscard]] bool WasTaken(const Status& status);
   Status FollowLanding(const landing::LandingSpec& spec, TaskRun& run, TaskReporter& reporter);
   Status StepLanding(const landing::LandingSpec& spec, TaskRun& run, landing::LandingTask& task,
                      TaskReporter& reporter);
@@ -65,7 +69,7 @@ class PipelineRun {
                              TaskReporter& reporter);
   /// Runs `follow` again after failures that pass by themselves.
   void Supervise(TaskRun& run, TaskReporter& reporter, const std::function<Status()>& follow);
-  Result<metastore::SqlFunction> TakeLease(const std::string& task);
+  Result<metastore::SqlFunction> TakeLease(TaskReporter& reporter);  // Its statuses need it, too.
   void NoteLanded(const std::string& landing, const landing::LandingProgress& progress);
   void NoteBehind(const std::string& landing, bool behind);
   Sources SourcesOf(const pipeline::TransformSpec& spec);

@@ -89,7 +89,7 @@ int64_t CountOf(const TaskTotals& totals, const std::string& name) {
 }  // namespace
 
 TaskReporter::TaskReporter(std::string pipeline, std::string task, TaskKind kind, Deps deps)
-    : deps_(deps) {
+    : deps_(std::move(deps)) {
   status_.pipeline = std::move(pipeline);
   status_.task = std::move(task);
   status_.kind = kind;
@@ -103,6 +103,8 @@ TaskReporter::TaskReporter(std::string pipeline, std::string task, TaskKind kind
   status_.kind = kind;
   status_.state = TaskState::kRunning;
 }
+
+void TaskReporter::WriteUnder(metastore::SqlFunction lease) { deps_.may_write = std::move(lease); }
 
 Result<std::optional<TaskStatus>> TaskReporter::ReadKept() const {
   std::optional<TaskStatus> kept;
@@ -207,9 +209,14 @@ void TaskReporter::Write(bool now) {
   written_ = time;
   status_.totals = Sum(before_, attempt_);
   const Status done = deps_.database.Write(
-      [&](metastore::SqlTransaction& sql) { return WriteTaskStatus(sql, status_); },
+      [&](metastore::SqlTransaction& sql) -> Status {
+        if (deps_.may_write) {
+          TARN_RETURN_IF_ERROR(deps_.may_write(sql));
+        }
+        return WriteTaskStatus(sql, status_);
+      },
       metastore::Durability::kLazy);
-  if (!done.ok()) {
+  if (!done.ok() && done.reason() != "LeaseLost") {
     Log(LogLevel::kWarning, "task", "status of " + name() + ": " + done.ToString());
   }
 }

@@ -22,10 +22,17 @@ class TaskReporter {
     metastore::Database& database;
     const Clock& clock;
     const pipeline::Variables& variables;  // Never shown.
+    /// Fails where another server runs the pipelines, whose statuses these would replace: see
+    /// ControlDeps. Empty: there is no other.
+    metastore::SqlFunction may_write{};
   };
 
   /// Goes on from what is kept of the task; the first report says RUNNING.
   TaskReporter(std::string pipeline, std::string task, TaskKind kind, Deps deps);
+
+  /// From now on a status is only written while `lease` holds. One that is not written is not
+  /// missed: whoever took the lease writes its own.
+  void WriteUnder(metastore::SqlFunction lease);
 
   [[nodiscard]] std::string name() const { return status_.full_name(); }
 

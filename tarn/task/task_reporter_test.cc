@@ -118,6 +118,41 @@ TEST_F(TaskReporterTest, CountersAreWrittenWithTheCommitThatTheyCount) {
   EXPECT_EQ(status.totals.rows_in, 6);
 }
 
+// Whoever lost the lease leaves the row to the one that has it.
+TEST_F(TaskReporterTest, WithoutItsLeaseItWritesNothing) {
+  OpenWith({Migrations()});
+  const pipeline::Variables variables;
+  bool lost = false;
+  const metastore::SqlFunction lease = [&](metastore::SqlTransaction&) {
+    return lost ? Status::FailedPrecondition("epoch 2").WithReason("LeaseLost") : Status::Ok();
+  };
+  TaskReporter reporter("p", "t", TaskKind::kLanding,
+                        {*database_, clock_, variables, [](metastore::SqlTransaction&) {
+                           return Status::FailedPrecondition("not here").WithReason("LeaseLost");
+                         }});
+  reporter.Started();
+  EXPECT_THAT(ReadOne(), Fails(ErrorCode::kInternal));  // There is no row.
+  reporter.WriteUnder(lease);
+  reporter.Started();
+  ASSERT_OK_AND_ASSIGN(TaskStatus status, ReadOne());
+  EXPECT_EQ(status.state, TaskState::kRunning);
+  lost = true;
+  landing::LandingProgress progress;
+  progress.caught_up = true;
+  progress.counts.rows = 5;
+  reporter.Report(progress);
+  EXPECT_THAT(reporter.Failed(Status::Internal("odd")), ::testing::HasSubstr("odd"));
+  reporter.Ended(TaskState::kError);
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.state, TaskState::kRunning);
+  EXPECT_EQ(status.last_error, "");
+  EXPECT_EQ(status.totals.rows_in, 0);
+  lost = false;
+  reporter.Ended(TaskState::kError);
+  ASSERT_OK_AND_ASSIGN(status, ReadOne());
+  EXPECT_EQ(status.state, TaskState::kError);
+}
+
 TEST_F(TaskReporterTest, FilesWithBadNamesAreNamedAndNotAddedUp) {
   OpenWith({Migrations()});
   const pipeline::Variables variables;
