@@ -1,8 +1,5 @@
 #include "tarn/query/run_change.h"
 
-#include <algorithm>
-#include <map>
-
 #include <arrow/api.h>
 #include <arrow/compute/api.h>
 #include <fmt/format.h>
@@ -19,6 +16,7 @@
 #include "tarn/lakehouse/table_writer.h"
 #include "tarn/query/change_statement.h"
 #include "tarn/query/create_table_as.h"
+#include "tarn/query/deleted_rows.h"
 #include "tarn/query/merge_sql.h"
 #include "tarn/query/object_statement.h"
 #include "tarn/query/resource_name.h"
@@ -30,16 +28,11 @@ namespace tarn::query {
 namespace {
 
 using iceberg::DataFile;
-using iceberg::FileScanTask;
-using iceberg::Positions;
 using iceberg::SchemaField;
 using iceberg::TableMetadata;
 using metastore::SqlTransaction;
 
 constexpr int kTriesMax = 3;
-
-// Rows that a statement takes away, by file.
-using DeletedRows = std::map<std::string, Positions>;
 
 // The first two columns of a batch: _file and _pos.
 Status CollectRows(const arrow::RecordBatch& batch, DeletedRows& deleted) {
@@ -50,7 +43,7 @@ Status CollectRows(const arrow::RecordBatch& batch, DeletedRows& deleted) {
   const auto& files = static_cast<const arrow::StringArray&>(*batch.column(0));
   const auto& positions = static_cast<const arrow::Int64Array&>(*batch.column(1));
   for (int64_t i = 0; i < batch.num_rows(); ++i) {
-    deleted[std::string(files.GetView(i))].push_back(positions.Value(i));
+    deleted.Add(files.GetView(i), positions.Value(i));
   }
   return Status::Ok();
 }
@@ -58,6 +51,7 @@ Status CollectRows(const arrow::RecordBatch& batch, DeletedRows& deleted) {
 // Rows that a MERGE changes.
 struct MergedRows {
   DeletedRows deleted;  // Of the table: deleted and updated ones.
+  bool twice = false;   // One of them was matched by several rows of the source.
   int64_t inserted = 0;
 };
 
@@ -82,7 +76,7 @@ Result<std::shared_ptr<arrow::RecordBatch>> SortMerged(
     if (action == MergeClause::Action::kInsert) {
       ++rows.inserted;
     } else {
-      rows.deleted[std::string(files.GetView(i))].push_back(positions.Value(i));
+      rows.twice |= !rows.deleted.Add(files.GetView(i), positions.Value(i));
     }
     written.UnsafeAppend(action != MergeClause::Action::kDelete);
   }
@@ -128,6 +122,12 @@ class Change {
   Result<ChangeResult> Run(const DeleteStatement& statement) {
     if (metadata_.CurrentSnapshot() == nullptr) {
       return ChangeResult{};
+    }
+    if (statement.condition == "true") {
+      TARN_ASSIGN_OR_RETURN(const std::optional<ChangeResult> all, DeleteAll());
+      if (all) {
+        return *all;
+      }
     }
     const std::string sql = fmt::format("SELECT {0}._file, {0}._pos FROM {1} WHERE ({2}\n)",
                                         AliasOf(statement), RowsOf(statement), statement.condition);
@@ -184,13 +184,10 @@ class Change {
                                 SortMerged(batch, statement.clauses, merged));
           return rows->num_rows() == 0 ? Status::Ok() : WriteColumns(layout_, rows, 3, writer);
         }));
-    for (auto& [file, positions] : merged.deleted) {
-      std::sort(positions.begin(), positions.end());
-      if (std::adjacent_find(positions.begin(), positions.end()) != positions.end()) {
-        return Status::InvalidArgument(fmt::format(
-            "a row of {} is matched by several rows of the source: it must have one for each",
-            table_.object.name));
-      }
+    if (merged.twice) {
+      return Status::InvalidArgument(fmt::format(
+          "a row of {} is matched by several rows of the source: it must have one for each",
+          table_.object.name));
     }
     TARN_ASSIGN_OR_RETURN(std::vector<DataFile> written, writer.Close());
     return Commit("merge", merged.deleted, std::move(written), merged.inserted);
@@ -323,39 +320,32 @@ class Change {
     return {deps_.catalog.deps().warehouse, deps_.catalog.deps().uuids};
   }
 
-  // Rows of the head's files become deletions; files of which nothing is left go whole.
-  Status PlanDeletions(const iceberg::OperationContext& context, DeletedRows& deleted,
-                       std::vector<iceberg::RowDeletion>& deletions,
-                       std::vector<DataFile>& removed) const {
-    if (deleted.empty()) {
-      return Status::Ok();
-    }
-    TARN_ASSIGN_OR_RETURN(std::vector<FileScanTask> tasks,
-                          iceberg::PlanScan(context.store, context.cache, metadata_,
-                                            metadata_.CurrentSnapshot()->snapshot_id,
-                                            iceberg::Expression::True(), {}));
-    for (FileScanTask& task : tasks) {
-      const auto found = deleted.find(task.file.file_path);
-      if (found == deleted.end()) {
-        continue;
-      }
-      TARN_ASSIGN_OR_RETURN(const Positions before,
-                            iceberg::ReadDeletedPositions(context.store, task));
-      if (static_cast<int64_t>(before.size() + found->second.size()) == task.file.record_count) {
-        removed.push_back(task.file);
-      } else {
-        deletions.push_back({.task = std::move(task), .positions = std::move(found->second)});
-      }
-    }
-    return Status::Ok();
+  [[nodiscard]] iceberg::OperationContext Head() const {
+    return {.store = deps_.catalog.deps().warehouse,
+            .cache = deps_.catalog.manifest_cache(),
+            .metadata = metadata_};
   }
 
-  Result<ChangeResult> Commit(std::string_view operation, DeletedRows& deleted,
-                              std::vector<DataFile> added, int64_t inserted = 0) {
-    ChangeResult result{.changed_rows = inserted};
-    for (const auto& [path, positions] : deleted) {
-      result.changed_rows += static_cast<int64_t>(positions.size());
+  // DELETE without WHERE: the files go, and no row of them is read. Nothing when that cannot be.
+  Result<std::optional<ChangeResult>> DeleteAll() {
+    iceberg::RowDelta delta;
+    TARN_ASSIGN_OR_RETURN(const std::optional<int64_t> rows, RemoveAllFiles(Head(), delta));
+    if (!rows) {
+      return std::optional<ChangeResult>();
     }
+    ChangeResult result{.changed_rows = *rows};
+    if (*rows > 0) {
+      TARN_ASSIGN_OR_RETURN(delta.isolation, iceberg::IsolationOf(metadata_, "delete"));
+      TARN_ASSIGN_OR_RETURN(const iceberg::SnapshotUpdate update,
+                            iceberg::DeltaUpdate(Head(), delta));
+      TARN_ASSIGN_OR_RETURN(result.snapshot_id, CommitOrRemove("delete", update));
+    }
+    return std::optional(result);
+  }
+
+  Result<ChangeResult> Commit(std::string_view operation, const DeletedRows& deleted,
+                              std::vector<DataFile> added, int64_t inserted = 0) {
+    ChangeResult result{.changed_rows = inserted + deleted.size()};
     if (result.changed_rows == 0) {
       return result;
     }
@@ -370,18 +360,11 @@ class Change {
     return result;
   }
 
-  Result<iceberg::SnapshotUpdate> MakeDelta(std::string_view operation, DeletedRows& deleted,
+  Result<iceberg::SnapshotUpdate> MakeDelta(std::string_view operation, const DeletedRows& deleted,
                                             iceberg::RowDelta& delta) {
-    const iceberg::OperationContext context{.store = deps_.catalog.deps().warehouse,
-                                            .cache = deps_.catalog.manifest_cache(),
-                                            .metadata = metadata_};
-    std::vector<iceberg::RowDeletion> deletions;
-    TARN_RETURN_IF_ERROR(PlanDeletions(context, deleted, deletions, delta.removed_files));
     TARN_ASSIGN_OR_RETURN(delta.isolation, iceberg::IsolationOf(metadata_, operation));
-    TARN_ASSIGN_OR_RETURN(
-        delta.deletes,
-        iceberg::WriteRowDeletes(context.store, metadata_, deps_.catalog.deps().uuids, deletions));
-    return iceberg::DeltaUpdate(context, delta);
+    TARN_RETURN_IF_ERROR(RemoveRows(Head(), deps_.catalog.deps().uuids, deleted, {}, delta));
+    return iceberg::DeltaUpdate(Head(), delta);
   }
 
   Result<int64_t> CommitOrRemove(std::string_view operation,

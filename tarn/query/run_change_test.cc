@@ -535,6 +535,22 @@ TEST_P(RunChangeTest, AChangeWhoseClientLeftChangesNothing) {
   EXPECT_EQ(Files(), before);
 }
 
+// The files are gone from the store already: whoever reads rows fails.
+TEST_P(RunChangeTest, DeleteWithoutConditionReadsNoRow) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<json> files,
+                       Rows("SELECT file_path AS x FROM plain$files"));
+  ASSERT_EQ(files.size(), 2U);
+  for (const json& file : files) {
+    ASSERT_OK_AND_ASSIGN(const std::string key,
+                         storage::KeyOf(*warehouse_, file.at("x").get<std::string>()));
+    ASSERT_OK(warehouse_->Delete(key));
+  }
+  EXPECT_FALSE(Change("DELETE FROM plain WHERE id >= 0").ok());
+  EXPECT_THAT(Change("DELETE FROM shop.plain"), IsOkAndHolds(6));
+  EXPECT_EQ(Content(), "");
+  EXPECT_THAT(Change("DELETE FROM plain"), IsOkAndHolds(0));
+}
+
 TEST_P(RunChangeTest, ChangesAndDenialsAreAudited) {
   const auto log = [&] {
     std::vector<std::string> events;
