@@ -2,8 +2,8 @@
 // pipeline, one that is made from a SELECT, or one that is dropped.
 //
 // Deleted rows get position deletes (format version 2) or deletion vectors (3), new versions of
-// rows are appended, and both are one snapshot. A file without a row left is removed. DELETE without
-// WHERE removes the files without reading rows, unless equality deletes apply to one of them.
+// rows are appended, and both are one snapshot. A file without a row left is removed. DELETE
+// without WHERE removes the files and reads no row, unless equality deletes apply to one of them.
 #pragma once
 
 #include <cstdint>
