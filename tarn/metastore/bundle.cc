@@ -387,9 +387,8 @@ Result<BundleSummary> ImportBundle(const std::filesystem::path& file, Database& 
   }
   TARN_ASSIGN_OR_RETURN(const json head, reader->Next());
   TARN_ASSIGN_OR_RETURN(const std::vector<Migration> taken, TakenSteps(head, *reader, wanted));
-  TARN_RETURN_IF_ERROR(database.Migrate(taken));
   BundleSummary summary;
-  TARN_RETURN_IF_ERROR(database.Write([&](SqlTransaction& sql) -> Status {
+  TARN_RETURN_IF_ERROR(tables.MakeAndFill(database, taken, [&](SqlTransaction& sql) -> Status {
     TARN_ASSIGN_OR_RETURN(summary, ReadRows(sql, tables, *reader));
     return Status::Ok();
   }));

@@ -32,11 +32,13 @@ struct BundleSummary {
 Result<BundleSummary> ExportBundle(Database& database, const std::filesystem::path& file);
 
 /// Fills a database that has had no migration yet: first those of the bundle, then its rows, then
-/// the migrations of `wanted` that came later. All rows are in one SQL transaction.
+/// the migrations of `wanted` that came later. All rows are in one SQL transaction; of PostgreSQL
+/// with the migrations of the bundle.
 ///
 /// Errors: kNotFound when there is no such file; kCorruption, naming the line, when it is cut
 /// short, changed or of another form; kFailedPrecondition when a newer version wrote it, or when
-/// the database is not empty. The database is of no use after a failure.
+/// the database is not empty. After a failure a database of PostgreSQL is empty, or whole but for
+/// later migrations, which its next server runs; one of SQLite is of no use.
 Result<BundleSummary> ImportBundle(const std::filesystem::path& file, Database& database,
                                    const std::vector<Migration>& wanted);
 

@@ -63,6 +63,12 @@ class SqliteTables final : public BundleTables {
                                        const std::vector<std::string>& columns) const override {
     return InsertInto(table, columns);
   }
+  // A file of its own, which nobody has opened yet, may go through states that no other sees.
+  Status MakeAndFill(Database& database, const std::vector<Migration>& steps,
+                     const SqlFunction& rows) const override {
+    TARN_RETURN_IF_ERROR(database.Migrate(steps));
+    return database.Write(rows);
+  }
   Status BeginRows(SqlTransaction& sql) const override {
     return StatusOf(sql.Execute("PRAGMA defer_foreign_keys=ON", {}));
   }
@@ -124,6 +130,11 @@ class PostgresTables final : public BundleTables {
         "SELECT setval(CAST(pg_get_serial_sequence(quote_ident(?{0}), 'id') AS regclass), "
         "GREATEST(?{1}, 1), ?{1} > 0)",
         by_name ? 1 : 2, by_name ? 2 : 1);
+  }
+  // A server that finds tables without a user would take them for a new metastore.
+  Status MakeAndFill(Database& database, const std::vector<Migration>& steps,
+                     const SqlFunction& rows) const override {
+    return dynamic_cast<PostgresDatabase&>(database).MigrateAndFill(steps, rows);
   }
   Status BeginRows(SqlTransaction& sql) const override {
     return StatusOf(sql.Execute("SET CONSTRAINTS ALL DEFERRED", {}));

@@ -33,6 +33,10 @@ class BundleTables {
   /// A statement that puts a row into a table, one argument per column.
   [[nodiscard]] virtual std::string InsertText(const std::string& table,
                                                const std::vector<std::string>& columns) const = 0;
+  /// Makes the tables of an empty `database` and calls `rows` to fill them, in one SQL transaction
+  /// where tables can be made in one with rows. Errors: those of Migrate and of `rows`.
+  virtual Status MakeAndFill(Database& database, const std::vector<Migration>& steps,
+                             const SqlFunction& rows) const = 0;
   /// Before rows are put in, in any order: references are checked at the end.
   virtual Status BeginRows(SqlTransaction& sql) const = 0;
   /// What a migration may have put into a table goes.

@@ -146,10 +146,16 @@ Status PostgresDatabase::Write(const SqlFunction& function, Durability durabilit
 }
 
 Status PostgresDatabase::Migrate(const std::vector<Migration>& migrations) {
-  return Write([&](SqlTransaction& sql) {
-    return RunMigrations(sql, migrations, [&](const std::string& script) {
+  return MigrateAndFill(migrations, [](SqlTransaction&) { return Status::Ok(); });
+}
+
+Status PostgresDatabase::MigrateAndFill(const std::vector<Migration>& migrations,
+                                        const SqlFunction& rows) {
+  return Write([&](SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(RunMigrations(sql, migrations, [&](const std::string& script) {
       return core_->writer().connection().RunScript(TranslateSchema(script));
-    });
+    }));
+    return rows(sql);
   });
 }
 

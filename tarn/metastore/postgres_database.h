@@ -78,6 +78,8 @@ class PostgresDatabase final : public Database {
   Status Write(const SqlFunction& function, Durability durability) override;
   using Database::Write;
   Status Migrate(const std::vector<Migration>& migrations) override;
+  /// Migrate, then `rows`, all in one SQL transaction: after a failure neither has been.
+  Status MigrateAndFill(const std::vector<Migration>& migrations, const SqlFunction& rows);
 
   /// Whether no migration has run in the schema.
   Result<bool> IsEmpty();

@@ -129,13 +129,19 @@ def test_an_import_that_failed_is_not_taken_for_a_new_metastore(postgres, tmp_pa
         server.run("dataset", "create", "default/d")
     bundle = tmp_path / "bundle"
     metastore(server, "export", str(bundle))
-    bundle.write_bytes(bundle.read_bytes()[:-200])
+    whole = bundle.read_bytes()
+    bundle.write_bytes(whole[:-200])
     server.environment = environment(postgres.new_database("broken"), tmp_path / "warehouse")
     with pytest.raises(AssertionError, match="bundle"):
         metastore(server, "import", str(bundle))
-    with pytest.raises(RuntimeError, match="has tables but no users|is empty, but the home"):
+    with pytest.raises(RuntimeError, match="is empty, but the home"):
         server.start()
     assert server.token() == token
+    bundle.write_bytes(whole)  # And nothing is in the way of the next one.
+    metastore(server, "import", str(bundle))
+    with server:
+        assert server.token() == token
+        server.run("dataset", "ls", "default/d")
 
 
 def test_an_old_holder_of_the_pipelines_leaves_their_tasks_alone(postgres, tmp_path):
