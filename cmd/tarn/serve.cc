@@ -460,7 +460,8 @@ sigset_t BlockSignals() {
 void EndByForceAfter(std::chrono::milliseconds wait) {
   std::thread([wait] {
     std::this_thread::sleep_for(wait);
-    Log(LogLevel::kWarning, "serve", "a request does not end: the server ends without it");
+    Log(LogLevel::kWarning, "serve",
+        "a request or a task does not end: the server ends without it");
     std::_Exit(0);
   }).detach();
 }
@@ -526,12 +527,12 @@ Status Serve(const cli::ServeOptions& options) {
   int signal = 0;
   sigwait(&signals, &signal);
   Log(LogLevel::kNotice, "serve", "stopping");
+  EndByForceAfter(kDrainDeadline + kForceAfterDrain);  // Of all that follows.
   process.upkeep().Stop();
   if (turn != nullptr) {
     turn->Stop();
   }
   process.control().Shutdown();
-  EndByForceAfter(kDrainDeadline + kForceAfterDrain);
   server->Stop(kDrainDeadline);
   return Status::Ok();
 }

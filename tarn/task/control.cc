@@ -214,11 +214,16 @@ Status Control::Resume() {
 
 void Control::Shutdown() {
   std::map<std::string, std::shared_ptr<PipelineRun>, std::less<>> runs;
+  std::vector<std::string> reloading;
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
     for (const auto& [name, run] : once_) {
       run->RequestStop();  // RunOnce waits for it.
+    }
+    for (auto& [name, reload] : reloads_) {
+      reload.stop.request_stop();
+      reloading.push_back(name);
     }
     runs.swap(runs_);
   }
@@ -229,6 +234,10 @@ void Control::Shutdown() {
     const std::shared_ptr<std::mutex> turn = TurnOf(name);  // Somebody may be stopping a task.
     const std::lock_guard lock(*turn);
     run->Wait();
+  }
+  for (const std::string& name : reloading) {
+    const std::shared_ptr<std::mutex> turn = TurnOf(name);
+    const std::lock_guard lock(*turn);
   }
 }
 
@@ -477,8 +486,17 @@ void Control::StopOnce(std::string_view pipeline) {
   }
 }
 
+void Control::StopReload(std::string_view pipeline, std::string_view task) {
+  const std::lock_guard lock(mutex_);
+  const auto found = reloads_.find(pipeline);
+  if (found != reloads_.end() && (task.empty() || found->second.task == task)) {
+    found->second.stop.request_stop();
+  }
+}
+
 Status Control::Stop(std::string_view pipeline) {
-  StopOnce(pipeline);  // It has the turn.
+  StopOnce(pipeline);  // These have the turn.
+  StopReload(pipeline, "");
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_RETURN_IF_ERROR(GetPipeline(pipeline));
@@ -492,6 +510,7 @@ Status Control::Stop(std::string_view pipeline) {
 }
 
 Status Control::StopTask(std::string_view pipeline, std::string_view task) {
+  StopReload(pipeline, task);  // It has the turn.
   const std::shared_ptr<std::mutex> turn = TurnOf(pipeline);
   const std::lock_guard lock(*turn);
   TARN_ASSIGN_OR_RETURN(const StoredPipeline stored, GetPipeline(pipeline));

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -111,8 +112,8 @@ class Control {
 
   /// Starts the tasks that were wanted when the server ended.
   Status Resume();
-  /// Stops all tasks, those of RunOnce too, at their next commit, and starts no others; they are
-  /// running again after Resume.
+  /// Stops all tasks, those of RunOnce too, at their next commit, and reloads before it, and starts
+  /// no others; they are running again after Resume, reloads are not.
   void Shutdown();
 
   /// Checks a file. Errors: kInvalidArgument with line and column, or with the key of an
@@ -150,8 +151,8 @@ class Control {
   Status Prepare(std::string_view pipeline);
   /// Starts all tasks that do not run.
   Status Start(std::string_view pipeline);
-  /// Waits until its tasks have stopped, also those of a RunOnce. With `at_stop` set, tables are
-  /// applied first.
+  /// Waits until its tasks have stopped, also those of a RunOnce and reloads. With `at_stop` set,
+  /// tables are applied first.
   Status Stop(std::string_view pipeline);
   /// The same for one task. Errors: kNotFound.
   Status StartTask(std::string_view pipeline, std::string_view task);
@@ -164,7 +165,9 @@ class Control {
   Status ApplyTask(std::string_view pipeline, std::string_view task);
   /// Compares the table of one transform task with what has landed, mapped as the file has it now,
   /// and makes it equal in one commit; see ReloadOptions.
-  /// Errors: kNotFound; kInvalidArgument for the type; kFailedPrecondition in append mode.
+  /// Errors: kNotFound; kInvalidArgument for the type; kFailedPrecondition in append mode;
+  /// kUnavailable when Shutdown came before the end, kCancelled when Stop or StopTask did: the
+  /// table is as it was but for what was taken in and applied.
   Status ReloadTask(std::string_view pipeline, std::string_view task, const ReloadOptions& options);
   /// Drops the table and the views of one transform task; it makes them again from everything that
   /// has landed. Errors: kNotFound; kAlreadyExists when they belong to another task.
@@ -198,12 +201,22 @@ class Control {
   Status RequireOpen();
   Status RequireHere(metastore::SqlTransaction& sql) const;
   void StopOnce(std::string_view pipeline);
+  /// A reload of one task of the pipeline, of any when `task` is empty.
+  void StopReload(std::string_view pipeline, std::string_view task);
+  /// Calls `reload` with what stops it.
+  Status RunReload(std::string_view pipeline, std::string_view task,
+                   const std::function<Status(const std::stop_token&)>& reload);
 
   ControlDeps deps_;
   std::mutex mutex_;
   bool closing_ = false;  // Guarded by mutex_, as all below.
   std::map<std::string, std::shared_ptr<PipelineRun>, std::less<>> runs_;
   std::map<std::string, std::shared_ptr<PipelineRun>, std::less<>> once_;  // Of RunOnce.
+  struct Reload {
+    std::string task;
+    std::stop_source stop;
+  };
+  std::map<std::string, Reload, std::less<>> reloads_;  // By pipeline, whose turn it has.
   std::map<std::string, std::shared_ptr<std::mutex>, std::less<>> turns_;
 };
 

@@ -320,6 +320,17 @@ TEST_F(ReloadTest, WhatItCannotDoItSays) {
   EXPECT_EQ(Look(), before);
 }
 
+TEST_F(ReloadTest, NoneBeginsWhileTheServerStops) {
+  ASSERT_OK(Apply(", columns: {v: \"upper(v)\"}"));
+  const Found before = Look();
+  control_->Shutdown();
+  EXPECT_THAT(control_->ReloadTask("p", "orders", {}), Fails(ErrorCode::kUnavailable));
+  EXPECT_EQ(Look(), before);
+  ASSERT_OK(control_->Resume());
+  ASSERT_OK(control_->ReloadTask("p", "orders", {}));
+  EXPECT_THAT(Look().current, ::testing::ElementsAre("u 1 A", "u 2 B", "u 3 C"));
+}
+
 TEST_F(ReloadTest, ARangeIsMappedOnceMoreAndNothingNewerReverts) {
   // Landed so far: 1 and, in one transaction, 2 and 3. Then 2 changes, 3 goes, 4 comes.
   Land("d.jsonl", R"({"id": 2, "v": "newer"})");

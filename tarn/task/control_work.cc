@@ -138,6 +138,34 @@ Status Control::ApplyTask(std::string_view pipeline, std::string_view task) {
   });
 }
 
+Status Control::RunReload(std::string_view pipeline, std::string_view task,
+                          const std::function<Status(const std::stop_token&)>& reload) {
+  std::stop_token stop;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closing_) {
+      return Status::Unavailable("the server is stopping: try again when it is back");
+    }
+    const Reload& running =
+        reloads_.insert_or_assign(std::string(pipeline), Reload{.task = std::string(task)})
+            .first->second;
+    stop = running.stop.get_token();
+  }
+  const Status done = reload(stop);
+  {
+    const std::lock_guard lock(mutex_);
+    reloads_.erase(reloads_.find(pipeline));
+  }
+  if (done.code() != ErrorCode::kCancelled) {
+    return done;
+  }
+  TARN_RETURN_IF_ERROR(RequireOpen());
+  return Status(ErrorCode::kCancelled,
+                fmt::format("the reload of {}.{} was stopped before its end: the table is as it "
+                            "was but for what landed before",
+                            pipeline, task));
+}
+
 Status Control::ReloadTask(std::string_view pipeline, std::string_view task,
                            const ReloadOptions& options) {
   const ReloadRange range{.from = options.from, .to = options.to};
@@ -160,17 +188,22 @@ Status Control::ReloadTask(std::string_view pipeline, std::string_view task,
     const pipeline::Variables variables = VariablesOf(stored.variables);
     const TaskReporter reporter(stored.name, transform->name, TaskKind::kTransform,
                                 {deps_.database, deps_.catalog.deps().clock, variables});
-    const Result<ReloadCounts> done =
-        ReloadTable({.spec = *transform,
-                     .inputs = InputsOf(spec, place, *transform),
-                     .place = {.project = place.project, .by = place.by},
-                     .type = wanted,
-                     .range = range},
-                    {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence),
-                     [&](SqlTransaction& sql, const TransformCounts& counted) {
-                       return reporter.OnCommit(sql, counted);
-                     }});
-    TARN_RETURN_IF_ERROR(OfTransform(transform->name, done.status()));
+    Result<ReloadCounts> done = ReloadCounts();
+    TARN_RETURN_IF_ERROR(
+        RunReload(stored.name, transform->name, [&](const std::stop_token& stop) -> Status {
+          done = ReloadTable(
+              {.spec = *transform,
+               .inputs = InputsOf(spec, place, *transform),
+               .place = {.project = place.project, .by = place.by},
+               .type = wanted,
+               .range = range,
+               .stop = stop},
+              {deps_.database, deps_.datasets, deps_.catalog, deps_.engine, std::move(fence),
+               [&](SqlTransaction& sql, const TransformCounts& counted) {
+                 return reporter.OnCommit(sql, counted);
+               }});
+          return OfTransform(transform->name, done.status());
+        }));
     Log(LogLevel::kNotice, "task",
         fmt::format("{}: reloaded: {} rows inserted, {} updated, {} deleted, {} loaded", name,
                     done->inserted, done->updated, done->deleted, done->loaded));

@@ -1,6 +1,7 @@
 #include "tarn/task/table_reload.h"
 
 #include <chrono>
+#include <stop_token>
 #include <thread>
 #include <tuple>
 
@@ -41,22 +42,32 @@ pipeline::TransformSpec SpecOfCopy(const pipeline::TransformSpec& spec) {
   return copy;
 }
 
-Status DropCopy(const pipeline::TransformSpec& copy, const lakehouse::TargetPlace& place,
+Status DropCopy(const pipeline::TransformSpec& copy, const ReloadRequest& request,
                 const TransformDeps& deps) {
   TARN_RETURN_IF_ERROR(deps.database.Write([&](metastore::SqlTransaction& sql) -> Status {
     if (deps.fence) {
       TARN_RETURN_IF_ERROR(deps.fence(sql));
     }
-    return RemoveTarget(sql, deps.catalog, place.project, copy.table, place.by,
+    return RemoveTarget(sql, deps.catalog, request.place.project, copy.table, request.place.by,
                         RemovedFiles::kPurge);
   }));
+  if (request.stop.stop_requested()) {
+    return Status::Ok();  // Its files go with the next purge, at the latest when a server starts.
+  }
   const Result<int64_t> purged = deps.catalog.FinishPurges();
   (void)purged;  // What failed is logged and stays due.
   return Status::Ok();
 }
 
-Status Drain(TransformTask& task) {
+Status CheckStop(const std::stop_token& stop) {
+  return stop.stop_requested() ? Status(ErrorCode::kCancelled, "the reload was stopped")
+                               : Status::Ok();
+}
+
+Status Drain(TransformTask& task, const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [&task] { task.Cancel(); });
   for (bool caught_up = false; !caught_up;) {
+    TARN_RETURN_IF_ERROR(CheckStop(stop));
     TARN_ASSIGN_OR_RETURN(const TransformProgress progress, task.Step());
     caught_up = progress.caught_up;
   }
@@ -198,6 +209,7 @@ class Reload {
     if (replaces) {
       commit.scope = lakehouse::ReloadCommit::Scope::kEverything;
     }
+    TARN_RETURN_IF_ERROR(CheckStop(request_.stop));
     if (commit.written.row_count > 0 || replaces) {
       TARN_RETURN_IF_ERROR(StatusOf(table.ApplyReload(commit)));
     }
@@ -212,6 +224,7 @@ class Reload {
         lakehouse::UserColumnNames(changes.table.metadata->CurrentSchema());
     TARN_ASSIGN_OR_RETURN(const std::unique_ptr<engine::Session> session,
                           deps_.engine.OpenSession());
+    const std::stop_callback on_stop(request_.stop, [&session] { session->Interrupt(); });
     TARN_RETURN_IF_ERROR(MakeCurrent(*session, deps_.catalog, table, "tarn_before", columns));
     TARN_RETURN_IF_ERROR(
         MakeCurrent(*session, deps_.catalog, copy, "tarn_after", columns, winners_until_));
@@ -312,7 +325,7 @@ Result<Timestamp> TakeLater(const pipeline::TransformSpec& copy_spec, const Relo
   input.until.reset();
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<TransformTask> later,
                         TransformTask::Open(copy_spec, {std::move(input)}, request.place, deps));
-  TARN_RETURN_IF_ERROR(Drain(*later));
+  TARN_RETURN_IF_ERROR(Drain(*later, request.stop));
   return until;
 }
 
@@ -321,7 +334,7 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
                                  const TransformDeps& deps) {
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<TransformTask> task,
                         TransformTask::Open(request.spec, request.inputs, request.place, deps));
-  TARN_RETURN_IF_ERROR(Drain(*task));
+  TARN_RETURN_IF_ERROR(Drain(*task, request.stop));
   if (!task->table().exists()) {
     return ReloadCounts();  // Nothing has landed.
   }
@@ -339,7 +352,7 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
   TARN_RETURN_IF_ERROR(copy->table().EnsureColumns(
       lakehouse::UserSchema(loaded.metadata->CurrentSchema()), deps.fence));
   const Timestamp start = deps.catalog.deps().clock.Now();
-  TARN_RETURN_IF_ERROR(Drain(*copy));
+  TARN_RETURN_IF_ERROR(Drain(*copy, request.stop));
   std::optional<Timestamp> winners_until;
   if (ends_before) {
     TARN_ASSIGN_OR_RETURN(winners_until, TakeLater(copy_spec, request, inputs.front(), uncounted));
@@ -374,9 +387,10 @@ Result<ReloadCounts> ReloadTable(const ReloadRequest& request, const TransformDe
     TARN_RETURN_IF_ERROR(StatusOf(InputsOfRange(request, deps)));  // Before anything is done.
   }
   const pipeline::TransformSpec copy_spec = SpecOfCopy(request.spec);
-  TARN_RETURN_IF_ERROR(DropCopy(copy_spec, request.place, deps));
+  TARN_RETURN_IF_ERROR(CheckStop(request.stop));
+  TARN_RETURN_IF_ERROR(DropCopy(copy_spec, request, deps));
   Result<ReloadCounts> counts = RunWithCopy(request, copy_spec, deps);
-  const Status dropped = DropCopy(copy_spec, request.place, deps);
+  const Status dropped = DropCopy(copy_spec, request, deps);
   TARN_RETURN_IF_ERROR(counts.status());
   TARN_RETURN_IF_ERROR(dropped);
   return counts;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,7 +50,8 @@ struct ReloadRequest {
   const std::vector<TransformInput>& inputs;
   lakehouse::TargetPlace place;
   ReloadType type = ReloadType::kCompareAndApply;
-  ReloadRange range{};  // Only with kCompareAndApplyWithoutDeletes.
+  ReloadRange range{};     // Only with kCompareAndApplyWithoutDeletes.
+  std::stop_token stop{};  // Ends it with kCancelled, before its commit or not at all.
 };
 
 /// Takes in what has landed, applies what is unapplied, and reloads. Nobody else may append or
@@ -57,7 +59,8 @@ struct ReloadRequest {
 /// With a range only its transactions are mapped once more, and rows of keys that changed behind it
 /// are left alone: what they have now is newer.
 /// Errors: kFailedPrecondition in append mode; kInvalidArgument for a range with another type, or
-/// whose ends are no committed transactions of one input, in their order; those of TransformTask.
+/// whose ends are no committed transactions of one input, in their order; kCancelled when it was
+/// stopped; those of TransformTask.
 /// The table is as it was but for what was taken in and applied.
 Result<ReloadCounts> ReloadTable(const ReloadRequest& request, const TransformDeps& deps);
 

@@ -588,6 +588,57 @@ def test_a_reload_leaves_what_lands_meanwhile_to_the_task(server, place):
                           {"o": "I"}, {"o": "U"}]
 
 
+def test_a_reload_stops_when_it_is_told_to(tmp_path, place):
+    folder, file = place
+    write_lines(folder / "1.jsonl", [{"id": n, "v": "a"} for n in range(150_000)])
+    slow = ("    columns: {v: \"CAST(levenshtein(repeat(CAST(id AS VARCHAR), 100), "
+            "repeat('12', 250)) AS VARCHAR)\"}\n")
+    server = Server(tmp_path / "home").start()
+    reload = [binary(), "task", "reload", "p.orders", "--url", server.url, "--home",
+              str(server.home)]
+    running = None
+
+    def state():
+        return (server.sql("SELECT count(*) AS c, max(v) AS v FROM orders.orders"),
+                [table["name"] for table in server.json("table", "list")
+                 if "reload" in table["name"]])
+
+    def begin():
+        begun = subprocess.Popen(reload, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: state()[1] != [])
+        time.sleep(1)
+        assert begun.poll() is None
+        return begun, time.monotonic()
+
+    try:
+        server.run("run", str(file), "--once")
+        file.write_text(file.read_text() + slow)
+        server.run("pipeline", "apply", str(file))
+        server.run("task", "start", "p.orders")
+        as_it_was = ([{"c": 150_000, "v": "a"}], [])
+        assert state() == as_it_was
+        running, begun = begin()
+        server.run("task", "stop", "p.orders")
+        assert "was stopped before its end" in running.communicate(timeout=60)[1]
+        assert running.returncode != 0 and time.monotonic() - begun < 15
+        assert tasks_of(server)["p.orders"]["state"] == "STOPPED"
+        assert state() == as_it_was
+        server.run("task", "start", "p.orders")
+        running, begun = begin()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(timeout=60) == 0
+        assert time.monotonic() - begun < 15
+        assert "does not end" not in server.log_text()
+        running.communicate(timeout=60)
+        assert running.returncode == 5
+        with server:
+            assert state() == as_it_was
+    finally:
+        if running is not None:
+            running.kill()
+        server.kill()
+
+
 def test_a_range_of_transactions_is_reloaded(server, place):
     folder, file = place
     records = ({"id": 1, "v": "a"}, {"id": 2, "v": "b"}, {"id": 1, "v": "c"})
