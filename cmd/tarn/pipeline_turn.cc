@@ -47,7 +47,11 @@ PipelineTurn::PipelineTurn(metastore::Database& database, task::Control& control
 PipelineTurn::~PipelineTurn() { Stop(); }
 
 Status PipelineTurn::Start() {
-  TARN_RETURN_IF_ERROR(Try());
+  if (const Status tried = Try(); IsRetryable(tried.code())) {
+    Log(LogLevel::kWarning, "serve", "pipelines: tries again: " + tried.message());
+  } else {
+    TARN_RETURN_IF_ERROR(tried);
+  }
   thread_ = std::thread([this] { Loop(); });
   return Status::Ok();
 }

@@ -36,7 +36,8 @@ class PipelineTurn {
   PipelineTurn(const PipelineTurn&) = delete;
   PipelineTurn& operator=(const PipelineTurn&) = delete;
 
-  /// Tries once, then goes on in a thread. Errors: those of the metastore, and of Control::Resume.
+  /// Tries once, then goes on in a thread. Errors: those of the metastore, and of Control::Resume,
+  /// that do not pass.
   Status Start();
   /// Ends the pipelines if they run here, and lets another server have them.
   void Stop();

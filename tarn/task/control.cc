@@ -1,6 +1,8 @@
 #include "tarn/task/control.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include <arrow/api.h>
 #include <fmt/format.h>
@@ -47,6 +49,14 @@ std::vector<std::string> PlacesRead(const landing::LandingSpec& landing) {
   }
   return places;
 }
+
+// As long as the metastore is away, nothing is wrong with a pipeline.
+bool MayPass(const Status& failure) {
+  return IsRetryable(failure.code()) || failure.code() == ErrorCode::kConflict ||
+         failure.code() == ErrorCode::kCommitStateUnknown;
+}
+constexpr std::chrono::milliseconds kResumeWaits[] = {std::chrono::milliseconds(200),
+                                                      std::chrono::milliseconds(1000)};
 
 Status NoSuchTask(std::string_view pipeline, std::string_view task) {
   return Status::NotFound(fmt::format("pipeline {} has no task {}", pipeline, task));
@@ -186,6 +196,21 @@ Status Control::Resume() {
     const std::lock_guard lock(mutex_);
     closing_ = false;
   }
+  Status resumed = ResumeWanted();
+  for (const std::chrono::milliseconds wait : kResumeWaits) {
+    if (!MayPass(resumed)) {
+      break;
+    }
+    Log(LogLevel::kWarning, "task",
+        fmt::format("pipelines: tries again in {} ms: {}", wait.count(), resumed.ToString()));
+    std::this_thread::sleep_for(wait);
+    resumed = ResumeWanted();
+  }
+  return resumed;
+}
+
+// What does not pass by itself is in the statuses of the tasks; another failure is the caller's.
+Status Control::ResumeWanted() {
   TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
     TARN_RETURN_IF_ERROR(RequireHere(sql));
     return StopAbandonedTasks(sql);
@@ -199,6 +224,9 @@ Status Control::Resume() {
       continue;
     }
     const Status started = StartLocked(stored, wanted, /*patient=*/true);
+    if (MayPass(started)) {
+      return started;  // An ERROR would last: nobody starts a task again.
+    }
     if (!started.ok()) {
       const std::string error =
           pipeline::HideValues(started.ToString(), VariablesOf(stored.variables));

@@ -110,7 +110,8 @@ class Control {
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
-  /// Starts the tasks that were wanted when the server ended.
+  /// Starts the tasks that were wanted when the server ended. One that cannot be started is in
+  /// ERROR. Errors: those of the metastore that may pass, after some attempts: call again.
   Status Resume();
   /// Stops all tasks, those of RunOnce too, at their next commit, and reloads before it, and starts
   /// no others; they are running again after Resume, reloads are not.
@@ -199,6 +200,7 @@ class Control {
   Status WithoutTask(const StoredPipeline& stored, std::string_view task,
                      const std::function<Status()>& work);
   Status RequireOpen();
+  Status ResumeWanted();
   Status RequireHere(metastore::SqlTransaction& sql) const;
   void StopOnce(std::string_view pipeline);
   /// A reload of one task of the pipeline, of any when `task` is empty.

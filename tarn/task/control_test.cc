@@ -97,6 +97,35 @@ TEST_F(ControlTest, ARunThatAnotherServerTookIsNoSuccess) {
   }
 }
 
+// A metastore that is away for a moment leaves no task in ERROR that nobody starts again.
+TEST_F(ControlTest, WhatPassesByItselfDoesNotKeepTasksFromGoingOn) {
+  ASSERT_OK(control_->Start("p"));
+  control_->Shutdown();
+  const int64_t before = database_->operation_count();
+  ASSERT_OK(control_->Resume());
+  control_->Shutdown();
+  const int64_t calls = database_->operation_count() - before;
+  for (const metastore::Fault fault : {metastore::Fault::kBefore, metastore::Fault::kAfter}) {
+    for (int64_t at = 1; at <= calls; ++at) {
+      SCOPED_TRACE("operation " + std::to_string(at) + " of " + std::to_string(calls));
+      database_->FailAt(at, fault);
+      const Status resumed = control_->Resume();
+      if (!resumed.ok()) {
+        EXPECT_TRUE(IsRetryable(resumed.code()) || resumed.code() == ErrorCode::kCommitStateUnknown)
+            << resumed.ToString();
+        ASSERT_OK(control_->Resume());
+      }
+      database_->FailAt(0, fault);
+      ASSERT_OK_AND_ASSIGN(const std::vector<TaskStatus> all, control_->ReadStatus());
+      for (const TaskStatus& status : all) {
+        EXPECT_NE(status.state, TaskState::kError) << status.last_error;
+        EXPECT_TRUE(status.wanted);
+      }
+      control_->Shutdown();
+    }
+  }
+}
+
 // What has landed and was not read is counted in rows and bytes.
 TEST_F(ControlTest, LagOfATransformIsInRowsAndBytes) {
   const auto lag = [&]() -> Result<TaskStatus> {
