@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include <arrow/api.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "tarn/base/arrow_status.h"
@@ -417,6 +420,26 @@ class ManifestTables {
   const TableMetadata& metadata_;
 };
 
+// SQL that picks values[r.tarn_file - first]. No join: the engine cannot tell that the rows are
+// many and the files few, and would hold the rows. No long list: it is made anew for each chunk of
+// rows.
+std::string ValueOfFile(std::span<const std::string> values, size_t first) {
+  constexpr size_t kListMax = 16;
+  if (values.empty()) {
+    return "NULL";
+  }
+  if (std::ranges::all_of(values, [&](const std::string& v) { return v == values.front(); })) {
+    return values.front();
+  }
+  if (values.size() <= kListMax) {
+    return fmt::format("([{}])[r.tarn_file - {} + 1]", fmt::join(values, ", "), first);
+  }
+  const size_t half = values.size() / 2;
+  return fmt::format("CASE WHEN r.tarn_file < {} THEN {} ELSE {} END", first + half,
+                     ValueOfFile(values.first(half), first),
+                     ValueOfFile(values.subspan(half), first + half));
+}
+
 // The rows themselves, each with its place.
 Status MakeRows(engine::Session& session, catalog::Catalog& catalog,
                 const MetadataRelation& relation) {
@@ -434,21 +457,18 @@ Status MakeRows(engine::Session& session, catalog::Catalog& catalog,
                                                         .files = tasks,
                                                         .with_position = true,
                                                         .with_lineage = true}));
-  CellTable files{.columns = {{"n", CellType::kLong},
-                              {"path", CellType::kText},
-                              {"snapshot_id", CellType::kLong}}};
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    files.rows.push_back(
-        {static_cast<int64_t>(i), tasks[i].file.file_path, tasks[i].added_snapshot_id});
+  std::vector<std::string> paths;
+  std::vector<std::string> snapshots;
+  for (const iceberg::FileScanTask& task : tasks) {
+    paths.push_back(engine::QuoteText(task.file.file_path));
+    snapshots.push_back(std::to_string(task.added_snapshot_id));
   }
-  TARN_RETURN_IF_ERROR(files.Register(session, relation.name + "_paths"));
   return session.Execute(fmt::format(
       "CREATE OR REPLACE TEMP VIEW {} AS SELECT r.* EXCLUDE (tarn_file, tarn_pos, _row_id, "
-      "_last_updated_sequence_number), p.path AS _file, r.tarn_pos AS _pos, r._row_id, "
-      "r._last_updated_sequence_number, p.snapshot_id AS _snapshot_id FROM {} AS r LEFT JOIN {} AS "
-      "p ON r.tarn_file = p.n",
-      engine::QuoteName(relation.name), engine::QuoteName(relation.name + "_located"),
-      engine::QuoteName(relation.name + "_paths")));
+      "_last_updated_sequence_number), CAST({} AS VARCHAR) AS _file, r.tarn_pos AS _pos, "
+      "r._row_id, r._last_updated_sequence_number, CAST({} AS BIGINT) AS _snapshot_id FROM {} AS r",
+      engine::QuoteName(relation.name), ValueOfFile(paths, 0), ValueOfFile(snapshots, 0),
+      engine::QuoteName(relation.name + "_located")));
 }
 
 Result<CellTable> MakeCells(catalog::Catalog& catalog, const MetadataRelation& relation) {

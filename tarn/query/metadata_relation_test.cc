@@ -4,6 +4,7 @@
 #include "tarn/iceberg/update/table_operation.h"
 #include "tarn/lakehouse/scan/plain_table_fixture.h"
 #include "tarn/query/query_fixture.h"
+#include "tarn/query/run_change.h"
 
 namespace tarn::query {
 
@@ -127,6 +128,32 @@ TEST_F(MetadataRelationTest, RowsSayWhereTheyAre) {
   EXPECT_THAT(Column("SELECT DISTINCT _snapshot_id AS x FROM plain$rows ORDER BY 1"),
               ::testing::UnorderedElementsAre(snapshots_[0], snapshots_[1]));
   EXPECT_THAT(Column("SELECT count(*) AS x FROM plain"), ElementsAre(4));
+}
+
+TEST_F(MetadataRelationTest, EachRowOfManyFilesHasItsOwn) {
+  constexpr int64_t kFiles = 37;
+  for (int64_t i = 100; i < 100 + kFiles; ++i) {
+    clock_.Advance(std::chrono::seconds(1));
+    ASSERT_OK(lakehouse::AppendSelect(*catalog_, *engine_, rid_,
+                                      "SELECT " + std::to_string(i) + " AS id, 'c' AS p"));
+  }
+  EXPECT_THAT(Column("SELECT count(*) AS x FROM plain$rows r JOIN plain$entries e ON r._file = "
+                     "e.file_path AND r._snapshot_id = e.snapshot_id AND r.id = "
+                     "json_extract_string(e.lower_bounds, '$.id')::BIGINT WHERE r.id >= 100"),
+              ElementsAre(kFiles));
+  EXPECT_THAT(Column("SELECT count(DISTINCT _file) AS x FROM plain$rows"), ElementsAre(kFiles + 2));
+}
+
+// Statements that change many rows need no memory of the engine for their places.
+TEST_F(MetadataRelationTest, PlacesOfManyRowsTakeNoMemory) {
+  ASSERT_OK(StatusOf(
+      RunChange({.sql = "CREATE TABLE shop.many AS SELECT range AS id FROM range(3000000)"}, admin_,
+                deps())));
+  ASSERT_OK_AND_ASSIGN(engine_,
+                       engine::Engine::Open({.memory_limit_bytes = 48ULL << 20,
+                                             .allowed_directories = {warehouse_->root_path()}}));
+  EXPECT_THAT(Column("SELECT count(_file) + 0 * sum(_pos) AS x FROM many$rows WHERE id % 2 = 0"),
+              ElementsAre(1'500'000));
 }
 
 // The file of partition b is gone: only a query that may need it fails.
