@@ -118,7 +118,7 @@ struct TransformTask::State {
   TransformProgress progress;
   std::atomic<bool> cancelled{false};
   bool takes_source_key = false;
-  bool drops_done = false;  // Landed columns only grow: what is given now will be later, too.
+  bool missing_done = false;  // Landed columns only grow: what is given now will be later, too.
 
   State(pipeline::TransformSpec transform_spec, std::vector<TransformInput> transform_inputs,
         std::string user, TransformDeps transform_deps)
@@ -133,8 +133,8 @@ struct TransformTask::State {
   Result<std::vector<format::Field>> ReadFields(const TransformInput& input);
   Result<CompiledMapping> Compile(const std::vector<format::Field>& fields);
   Result<TableFit> FitToTable(const CompiledMapping& compiled);
-  Result<std::vector<std::string>> ListDropped(const TransformInput& input);
-  Status DropColumns();
+  Result<std::vector<transform::SchemaStep>> ListMissing(const TransformInput& input);
+  Status FitToMissing();
   Result<int64_t> SchemaId();
   Result<BatchMappings> MapInputs(const LandedBatch& batch);
   Result<BatchMappings> PlanMappings(const LandedBatch& batch);
@@ -148,19 +148,33 @@ struct TransformTask::State {
   Status Apply();
 };
 
+// What a policy that halts says of a column.
+Status Halted(const transform::SchemaStep& step, bool suspend, const std::string& owner) {
+  if (!suspend) {
+    return Status::FailedPrecondition(fmt::format("column {}: {}", step.column, step.reason));
+  }
+  return Status::FailedPrecondition(
+             fmt::format("column {}: {}; schema_evolution says suspend_table: change the "
+                         "pipeline file, apply it, and run: tarn task start {}",
+                         step.column, step.reason, owner))
+      .WithReason(std::string(kTableSuspended));
+}
+
 // What a changed input means for an existing table.
 Result<TableFit> TransformTask::State::FitToTable(const CompiledMapping& compiled) {
   TableFit fit;
+  transform::SchemaPolicies policies = spec.schema_policies;
+  policies.drop_column = transform::SchemaPolicy::kIgnore;  // Of all inputs: see FitToMissing.
   TARN_ASSIGN_OR_RETURN(const catalog::LoadedTable loaded, table->Load());
   TARN_ASSIGN_OR_RETURN(
       const std::shared_ptr<arrow::Schema> users,
       iceberg::ToArrowSchema(lakehouse::UserSchema(loaded.metadata->CurrentSchema())));
-  for (const transform::SchemaStep& step : transform::PlanSchemaChange(
-           *users, compiled.columns, spec.schema_policies, spec.case_sensitive)) {
+  for (const transform::SchemaStep& step :
+       transform::PlanSchemaChange(*users, compiled.columns, policies, spec.case_sensitive)) {
     switch (step.action) {
       case transform::SchemaAction::kAdd:
         break;
-      case transform::SchemaAction::kDrop:  // See DropColumns.
+      case transform::SchemaAction::kDrop:
       case transform::SchemaAction::kKeep:
       case transform::SchemaAction::kWiden:
         FitNested(compiled, step, fit);
@@ -173,13 +187,9 @@ Result<TableFit> TransformTask::State::FitToTable(const CompiledMapping& compile
         fit.left_out.push_back(step.column);
         break;
       case transform::SchemaAction::kSuspend:
-        return Status::FailedPrecondition(
-                   fmt::format("column {}: {}; schema_evolution says suspend_table: change the "
-                               "pipeline file, apply it, and run: tarn task start {}",
-                               step.column, step.reason, spec.table.owner))
-            .WithReason(std::string(kTableSuspended));
+        return Halted(step, /*suspend=*/true, spec.table.owner);
       case transform::SchemaAction::kStop:
-        return Status::FailedPrecondition(fmt::format("column {}: {}", step.column, step.reason));
+        return Halted(step, /*suspend=*/false, spec.table.owner);
     }
   }
   return fit;
@@ -285,8 +295,9 @@ Result<BatchMappings> TransformTask::State::MapInputs(const LandedBatch& batch) 
   return all;
 }
 
-// Columns of the table that the mapping does not give for an input, so that they are to go.
-Result<std::vector<std::string>> TransformTask::State::ListDropped(const TransformInput& input) {
+// Columns of the table that the mapping does not give for an input.
+Result<std::vector<transform::SchemaStep>> TransformTask::State::ListMissing(
+    const TransformInput& input) {
   TARN_ASSIGN_OR_RETURN(const std::vector<format::Field> fields, ReadFields(input));
   MappingSpec mapping = spec.mapping;
   LeaveOutUntyped(fields, mapping);
@@ -297,50 +308,61 @@ Result<std::vector<std::string>> TransformTask::State::ListDropped(const Transfo
   TARN_ASSIGN_OR_RETURN(
       const std::shared_ptr<arrow::Schema> users,
       iceberg::ToArrowSchema(lakehouse::UserSchema(loaded.metadata->CurrentSchema())));
-  std::vector<std::string> dropped;
-  for (const transform::SchemaStep& step : transform::PlanSchemaChange(
-           *users, compiled.columns, spec.schema_policies, spec.case_sensitive)) {
-    if (step.action == transform::SchemaAction::kDrop) {
-      dropped.push_back(step.column);
-    }
-  }
-  return dropped;
+  transform::SchemaPolicies policies = spec.schema_policies;
+  policies.drop_column = transform::SchemaPolicy::kApply;
+  std::vector<transform::SchemaStep> missing =
+      transform::PlanSchemaChange(*users, compiled.columns, policies, spec.case_sensitive);
+  std::erase_if(missing, [](const transform::SchemaStep& step) {
+    return step.action != transform::SchemaAction::kDrop;
+  });
+  return missing;
 }
 
-// Under drop_column: apply, a column that no input gives any more goes. While some input cannot be
-// mapped yet, such as one that has landed nothing, nobody knows, and all stay.
-Status TransformTask::State::DropColumns() {
-  if (drops_done || spec.schema_policies.drop_column != transform::SchemaPolicy::kApply ||
-      !table->exists()) {
+// A column that no input gives any more goes under drop_column: apply, and halts the task where
+// that says so. While some input cannot be mapped yet, such as one that has landed nothing, nobody
+// knows, and all stay.
+Status TransformTask::State::FitToMissing() {
+  const transform::SchemaPolicy policy = spec.schema_policies.drop_column;
+  if (missing_done || policy == transform::SchemaPolicy::kIgnore || !table->exists()) {
     return Status::Ok();
   }
-  std::optional<std::vector<std::string>> dropped;
+  std::optional<std::vector<transform::SchemaStep>> missing;
   for (const TransformInput& input : inputs) {
-    Result<std::vector<std::string>> one = ListDropped(input);
+    Result<std::vector<transform::SchemaStep>> one = ListMissing(input);
     if (!one.ok()) {
       return IsRetryable(one.status().code()) ? one.status() : Status::Ok();
     }
-    if (dropped) {
-      std::erase_if(*dropped, [&](const std::string& name) {
-        return std::find(one->begin(), one->end(), name) == one->end();
+    if (missing) {
+      std::erase_if(*missing, [&](const transform::SchemaStep& step) {
+        return std::none_of(one->begin(), one->end(), [&](const transform::SchemaStep& other) {
+          return other.column == step.column;
+        });
       });
     } else {
-      dropped = *std::move(one);
+      missing = *std::move(one);
     }
   }
-  if (dropped && !dropped->empty()) {
-    TARN_RETURN_IF_ERROR(table->DropColumns(*dropped, deps.fence));
+  if (missing && !missing->empty()) {
+    if (policy != transform::SchemaPolicy::kApply) {
+      return Halted(missing->front(), policy == transform::SchemaPolicy::kSuspendTable,
+                    spec.table.owner);
+    }
+    std::vector<std::string> dropped;
+    for (const transform::SchemaStep& step : *missing) {
+      dropped.push_back(step.column);
+    }
+    TARN_RETURN_IF_ERROR(table->DropColumns(dropped, deps.fence));
     Log(LogLevel::kNotice, "task",
-        fmt::format("{}: dropped the columns {}", spec.table.owner, fmt::join(*dropped, ", ")));
+        fmt::format("{}: dropped the columns {}", spec.table.owner, fmt::join(dropped, ", ")));
   }
-  drops_done = true;
+  missing_done = true;
   return Status::Ok();
 }
 
 // What a later input brings may change what an earlier one has to give: when the table has changed
 // under several mappings, they are made once more, and then nothing is new.
 Result<BatchMappings> TransformTask::State::PlanMappings(const LandedBatch& batch) {
-  TARN_RETURN_IF_ERROR(DropColumns());
+  TARN_RETURN_IF_ERROR(FitToMissing());
   TARN_ASSIGN_OR_RETURN(const int64_t before, SchemaId());
   TARN_ASSIGN_OR_RETURN(BatchMappings all, MapInputs(batch));
   if (all.mappings.size() > 1) {

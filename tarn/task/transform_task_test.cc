@@ -429,6 +429,36 @@ TEST_F(TransformTaskTest, ColumnsThatNoInputGivesGo) {
   ASSERT_OK(task->ApplyNow());
 }
 
+// A policy that halts asks what apply asks: a column of one input is not missed in another.
+TEST_F(TransformTaskTest, OnlyAColumnThatNoInputGivesHaltsTheTask) {
+  pipeline::TransformSpec spec = Spec("t");
+  const arrow::FieldVector wide = {kId, kValue, kMore};
+  Land(a_, {kId, kValue}, R"([{"id": 1, "v": "x"}])");
+  Land(b_, wide, R"([{"id": 2, "v": "y", "w": "z"}])");
+  {
+    ASSERT_OK_AND_ASSIGN(const auto task, Open(spec));
+    ASSERT_OK(Drain(*task));
+  }
+  for (const auto& [policy, reason] :
+       {std::pair(transform::SchemaPolicy::kSuspendTable, std::string(kTableSuspended)),
+        std::pair(transform::SchemaPolicy::kStopTask, std::string())}) {
+    spec.schema_policies.drop_column = policy;
+    spec.mapping.drop = {};
+    Land(a_, {kId, kValue}, R"([{"id": 3, "v": "x"}])");
+    ASSERT_OK_AND_ASSIGN(auto task, Open(spec));
+    ASSERT_OK(Drain(*task));
+    ASSERT_OK(task->ApplyNow());
+    // Of the other one, too, and no row of the batch is in the table then.
+    spec.mapping.drop = {"w%"};
+    Land(b_, wide, R"([{"id": 4, "v": "y", "w": "z"}])");
+    ASSERT_OK_AND_ASSIGN(task, Open(spec));
+    const Status halted = Drain(*task);
+    EXPECT_THAT(halted, FailsWith(ErrorCode::kFailedPrecondition, "no longer gives \"w\""));
+    EXPECT_EQ(halted.reason(), reason);
+    EXPECT_THAT(Changes(*task), SizeIs(0));
+  }
+}
+
 TEST_F(TransformTaskTest, AColumnThatPartitionsIsNotDropped) {
   pipeline::TransformSpec spec = Spec("t");
   spec.table.partition_by = {"v"};
