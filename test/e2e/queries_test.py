@@ -39,6 +39,15 @@ def test_values_that_are_too_large_fail_and_the_server_stays(tmp_path):
         assert server.sql("SELECT 1 AS one") == [{"one": 1}]
 
 
+def test_a_change_is_known_behind_comments(server):
+    server.run("sql", "-- a folder\nCREATE SCHEMA s")
+    server.run("sql", "/* a table */ -- of one row\n CREATE TABLE s.t AS SELECT 1 AS n")
+    server.run("sql", "  -- DELETE is not the first word\nUPDATE s.t SET n = n IS DISTINCT FROM 1")
+    assert server.sql("-- DELETE FROM s.t\nSELECT n FROM s.t") == [{"n": 0}]
+    server.run("sql", "/**/DELETE FROM s.t")
+    assert server.sql("SELECT n FROM s.t") == []
+
+
 @pytest.mark.parametrize("route, query", [
     ("sql", ENDLESS), ("sql:change", "INSERT INTO s.t " + ENDLESS),
     ("sql:change", "CREATE TABLE s.other AS " + ENDLESS)])
