@@ -296,18 +296,24 @@ Result<std::vector<TransformInput>> InputsOfRange(const ReloadRequest& request,
                   from && to ? "these transactions" : "this transaction"));
 }
 
-// The inputs up to where the table has taken them in. What lands meanwhile is appended afterwards:
-// taken in by the copy, it would be changed to here, back by its own append, and here once more.
+// The inputs up to where the table has taken them in, those only that it has taken in anything of.
+// What lands meanwhile is appended afterwards: taken in by the copy, it would be changed to here,
+// back by its own append, and here once more.
 Result<std::vector<TransformInput>> PinInputs(TargetTable& table,
-                                              std::vector<TransformInput> inputs) {
-  for (TransformInput& input : inputs) {
+                                              const std::vector<TransformInput>& inputs) {
+  std::vector<TransformInput> pinned;
+  for (TransformInput input : inputs) {
     TARN_ASSIGN_OR_RETURN(const std::optional<std::string> text,
                           table.ReadInput(input.dataset.ToString()));
-    if (text && !input.until) {
+    if (!input.until) {
+      if (!text) {
+        continue;  // Nothing had landed there.
+      }
       TARN_ASSIGN_OR_RETURN(input.until, dataset::TransactionRid::Parse(*text));
     }
+    pinned.push_back(std::move(input));
   }
-  return inputs;
+  return pinned;
 }
 
 // Takes in what has landed behind a range, so that the rows of the range that are not the newest
@@ -340,10 +346,10 @@ Result<ReloadCounts> RunWithCopy(const ReloadRequest& request,
   }
   TransformDeps uncounted = deps;  // What is mapped once more was counted when it was taken in.
   uncounted.on_commit = {};
-  TARN_ASSIGN_OR_RETURN(std::vector<TransformInput> of_range, InputsOfRange(request, deps));
+  TARN_ASSIGN_OR_RETURN(const std::vector<TransformInput> of_range, InputsOfRange(request, deps));
   const bool ends_before = of_range.front().until.has_value();
   TARN_ASSIGN_OR_RETURN(const std::vector<TransformInput> inputs,
-                        PinInputs(task->table(), std::move(of_range)));
+                        PinInputs(task->table(), of_range));
   TARN_ASSIGN_OR_RETURN(const std::unique_ptr<TransformTask> copy,
                         TransformTask::Open(copy_spec, inputs, request.place, uncounted));
   // With the columns of the table rows are fitted to their types, as they always are.

@@ -588,6 +588,43 @@ def test_a_reload_leaves_what_lands_meanwhile_to_the_task(server, place):
                           {"o": "I"}, {"o": "U"}]
 
 
+def test_a_reload_leaves_an_input_that_begins_meanwhile_to_the_task(server, place):
+    folder, file = place
+    text = file.read_text()
+    begin = text.index("  events:")
+    end = text.index("transform:")
+    others = text[begin:end].replace("events:", "others:").replace("*.jsonl", "*.other")
+    file.write_text(text[:end] + others + text[end:].replace("from: events",
+                                                             "from: [events, others]"))
+    write_lines(folder / "1.jsonl", [{"id": n} for n in range(30_000)])
+    running = follow(server, file)
+    try:
+        wait_for(lambda: tasks_of(server).get("p.orders", {}).get("rows_out") == 30_000)
+        running.kill()
+        running.wait()
+        # Slow, and gives what is there.
+        file.write_text(file.read_text() + "    columns: {id: \"id + 0 * levenshtein(repeat(CAST("
+                        "id AS VARCHAR), 60), repeat('12', 150))\"}\n")
+        server.run("pipeline", "apply", str(file))
+        running = subprocess.Popen([binary(), "task", "reload", "p.orders", "--url", server.url,
+                                    "--home", str(server.home)])
+        wait_for(lambda: [table for table in server.json("table", "list")
+                          if "reload" in table["name"]] != [])
+        (folder / "2.part").write_text('{"id": -1}\n')
+        (folder / "2.part").rename(folder / "2.other")
+        wait_for(lambda: tasks_of(server)["p.others"]["rows_out"] == 1)
+        assert running.poll() is None
+        assert running.wait(timeout=120) == 0
+    finally:
+        running.kill()
+        running.wait()
+    wait_for(lambda: server.sql("SELECT min(id) AS id FROM orders.orders") == [{"id": -1}])
+    server.run("task", "apply", "p.orders")
+    assert server.sql("SELECT hdr__operation AS o, count(*) AS c FROM "
+                      "orders_internal.orders_internal WHERE hdr__partition IN "
+                      "('Current', 'Prior') GROUP BY o") == [{"o": "I", "c": 30_001}]
+
+
 def test_a_reload_stops_when_it_is_told_to(tmp_path, place):
     folder, file = place
     write_lines(folder / "1.jsonl", [{"id": n, "v": "a"} for n in range(150_000)])
