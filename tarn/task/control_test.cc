@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <stop_token>
 #include <thread>
@@ -64,6 +65,50 @@ TEST_F(ControlTest, RecreateTaskTakesTheLease) {
   ASSERT_OK_AND_ASSIGN(const metastore::SqlFunction given_up, TakeLease());
   ASSERT_OK(control_->RecreateTask("p", "orders"));
   EXPECT_THAT(database_->Write(given_up), Fails(ErrorCode::kFailedPrecondition));
+}
+
+// Nothing of the old table is left in the warehouse, and nobody can register it.
+TEST_F(ControlTest, RecreateTaskDeletesTheFilesOfTheOldTable) {
+  const auto objects = [&] {
+    std::map<std::string, catalog::CatalogObject> found;
+    EXPECT_OK(database_->Read([&](metastore::SqlTransaction& sql) -> Status {
+      for (const auto& [schema, name] :
+           {std::pair("orders_internal", "orders_internal"), std::pair("orders", "orders"),
+            std::pair("orders", "orders__applied")}) {
+        TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> folder,
+                              tree::FindChild(sql, project_, schema));
+        TARN_ASSIGN_OR_RETURN(const auto object, catalog::FindObject(sql, folder->rid, name));
+        if (object) {
+          found[name] = *object;
+        }
+      }
+      return Status::Ok();
+    }));
+    return found;
+  };
+  const auto files_of = [](const catalog::CatalogObject& object) {
+    const std::filesystem::path folder = object.location.substr(std::string("file://").size());
+    std::vector<std::string> files;
+    std::error_code gone;  // Empty folders are removed, too.
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder, gone)) {
+      if (file.is_regular_file()) {
+        files.push_back(file.path().string());
+      }
+    }
+    return files;
+  };
+  const std::map<std::string, catalog::CatalogObject> old = objects();
+  ASSERT_EQ(old.size(), 3U);
+  for (const auto& [name, object] : old) {
+    ASSERT_THAT(files_of(object), ::testing::Not(::testing::IsEmpty())) << name;
+  }
+  ASSERT_OK(control_->RecreateTask("p", "orders"));
+  EXPECT_THAT(objects(), ::testing::IsEmpty());
+  for (const auto& [name, object] : old) {
+    EXPECT_THAT(files_of(object), ::testing::IsEmpty()) << name;
+  }
+  ASSERT_OK(control_->RunOnce("p").status);
+  EXPECT_EQ(objects().size(), 3U);
 }
 
 // A run that was lost to another server has not come to its end, and says nothing of the tasks.

@@ -218,7 +218,7 @@ Status Control::RecreateTask(std::string_view pipeline, std::string_view task) {
   TARN_ASSIGN_OR_RETURN(const pipeline::PipelineSpec spec, Parse(stored));
   TARN_ASSIGN_OR_RETURN(const pipeline::TransformSpec* transform, FindTransform(spec, task));
   return WithoutTask(stored, task, [&]() -> Status {
-    return deps_.database.Write([&](SqlTransaction& sql) -> Status {
+    TARN_RETURN_IF_ERROR(deps_.database.Write([&](SqlTransaction& sql) -> Status {
       // An attempt that was given up can make nothing of the old table any more.
       TARN_RETURN_IF_ERROR(TakeTaskLease(sql, stored.name + "." + transform->name,
                                          deps_.catalog.deps().clock.Now(), deps_.may_run));
@@ -237,7 +237,10 @@ Status Control::RecreateTask(std::string_view pipeline, std::string_view task) {
         }
       }
       return Status::Ok();
-    });
+    }));
+    const Result<int64_t> purged = deps_.catalog.FinishPurges();
+    (void)purged;  // What failed is logged and stays due.
+    return Status::Ok();
   });
 }
 

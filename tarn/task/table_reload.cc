@@ -48,8 +48,7 @@ Status DropCopy(const pipeline::TransformSpec& copy, const ReloadRequest& reques
     if (deps.fence) {
       TARN_RETURN_IF_ERROR(deps.fence(sql));
     }
-    return RemoveTarget(sql, deps.catalog, request.place.project, copy.table, request.place.by,
-                        RemovedFiles::kPurge);
+    return RemoveTarget(sql, deps.catalog, request.place.project, copy.table, request.place.by);
   }));
   if (request.stop.stop_requested()) {
     return Status::Ok();  // Its files go with the next purge, at the latest when a server starts.

@@ -9,20 +9,8 @@
 
 namespace tarn::task {
 
-namespace {
-
-// Out of the catalog and out of the tree: the name is free again.
-Status Remove(metastore::SqlTransaction& sql, tree::Tree& tree, const Rid& rid,
-              const std::string& by) {
-  TARN_RETURN_IF_ERROR(catalog::DropObject(sql, rid));
-  TARN_RETURN_IF_ERROR(tree.Trash(sql, rid, by));
-  return StatusOf(tree.PermanentlyDelete(sql, rid));
-}
-
-}  // namespace
-
 Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, const Rid& project,
-                    const lakehouse::TableSpec& table, const std::string& by, RemovedFiles files) {
+                    const lakehouse::TableSpec& table, const std::string& by) {
   const auto find = [&](const std::string& folder,
                         const std::string& name) -> Result<std::optional<catalog::CatalogObject>> {
     TARN_ASSIGN_OR_RETURN(const std::optional<tree::Node> node,
@@ -44,14 +32,11 @@ Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, c
         owner == metadata->properties.end() ? "no task of a pipeline" : "task " + owner->second,
         table.owner));
   }
-  tree::Tree& tree = catalog.deps().tree;
-  if (files == RemovedFiles::kPurge) {
-    TARN_RETURN_IF_ERROR(catalog::DropObject(
-        sql, tree,
-        {.object = *internal, .by = by, .at = catalog.deps().clock.Now(), .purge = true}));
-  } else {
-    TARN_RETURN_IF_ERROR(Remove(sql, tree, internal->rid, by));
-  }
+  const auto drop = [&, at = catalog.deps().clock.Now()](const catalog::CatalogObject& object) {
+    return catalog::DropObject(sql, catalog.deps().tree,
+                               {.object = object, .by = by, .at = at, .purge = true});
+  };
+  TARN_RETURN_IF_ERROR(drop(*internal));
   // The views are where the table was made to have them, which may not be what the file says now.
   const auto made = [&](std::string_view property, const std::string& otherwise) {
     const auto found = metadata->properties.find(std::string(property));
@@ -63,7 +48,7 @@ Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, c
   for (const std::string& name : {table.name, history, table.applied_name()}) {
     TARN_ASSIGN_OR_RETURN(const std::optional<catalog::CatalogObject> object, find(schema, name));
     if (object && object->writers == catalog::Writers::kProduct) {
-      TARN_RETURN_IF_ERROR(Remove(sql, tree, object->rid, by));
+      TARN_RETURN_IF_ERROR(drop(*object));
     }
   }
   return Status::Ok();

@@ -1,7 +1,6 @@
 // Taking a target's table and views out of the catalog, to be made again. Only for this room.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "tarn/base/rid.h"
@@ -12,16 +11,11 @@
 
 namespace tarn::task {
 
-enum class RemovedFiles : uint8_t {
-  kStay,   // Until orphans are removed.
-  kPurge,  // Until the next Catalog::FinishPurges.
-};
-
 /// Drops the internal table, the views and the published table of a target; nothing when there is
-/// no table. The new table has another uuid, so it starts from the first landed row.
+/// no table. Their files go with the next Catalog::FinishPurges, and until then nobody else can
+/// have their locations. The new table has another uuid, so it starts from the first landed row.
 /// Errors: kAlreadyExists, and nothing is dropped, when the table belongs to another task.
 Status RemoveTarget(metastore::SqlTransaction& sql, catalog::Catalog& catalog, const Rid& project,
-                    const lakehouse::TableSpec& table, const std::string& by,
-                    RemovedFiles files = RemovedFiles::kStay);
+                    const lakehouse::TableSpec& table, const std::string& by);
 
 }  // namespace tarn::task
