@@ -45,7 +45,7 @@ class Postgres:
             user = pwd.getpwnam("postgres")
             for path in [self.folder, *self.folder.iterdir()]:
                 os.chown(path, user.pw_uid, user.pw_gid)
-            # The folders of pytest are for their owner only.
+            # Temporary folders are for their owner only.
             for parent in self.folder.parents:
                 if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
                     parent.chmod(parent.stat().st_mode | 0o011)

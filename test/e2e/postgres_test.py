@@ -1,9 +1,11 @@
 """Several servers on one metastore in PostgreSQL."""
 
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,9 +16,11 @@ from server import CommandFailed, Server, binary, follow, tasks_of, wait_for
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    with Postgres(tmp_path_factory.mktemp("postgres") / "cluster") as running:
-        yield running
+def postgres():
+    # Not among the folders of pytest: each run that begins closes those to other users again.
+    with tempfile.TemporaryDirectory(prefix="tarn-postgres-") as folder:
+        with Postgres(pathlib.Path(folder) / "cluster") as running:
+            yield running
 
 
 def environment(url, warehouse):
